@@ -1,0 +1,7 @@
+#include "embedder/embedder.h"
+#include "embedder/members.h"
+
+const struct embedder_ops *const embedder_registry[] = {
+    &embedder_hash,
+    NULL,
+};
