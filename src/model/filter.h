@@ -1,0 +1,68 @@
+/* The filter language: one typed tree behind every door.
+ *
+ *   {"language": "de"}                                     short form: eq
+ *   {"page": {"gte": 3, "lt": 10}}                         several operators: all hold
+ *   {"and": [{...}, {"not": {...}}]}   {"or": [...]}
+ *   operators: eq ne lt lte gt gte in nin contains any all
+ *
+ * What a missing key means: every operator is false on it, except `ne` and `nin`, which are true
+ * (they are `not eq`, `not in`). On a key with several values (labels, workspace ids) eq, in and any hold when
+ * one value does, `all` when each operand is among the values, `contains` as eq there and as substring on text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
+
+enum filter_op {
+    FILTER_AND, FILTER_OR, FILTER_NOT,
+    FILTER_EQ, FILTER_LT, FILTER_LTE, FILTER_GT, FILTER_GTE,
+    FILTER_IN, FILTER_CONTAINS, FILTER_ALL, /* ne, nin and any are made of these */
+};
+
+enum value_type { VALUE_STRING, VALUE_NUMBER, VALUE_BOOL };
+
+struct value {
+    enum value_type type;
+    struct str string;
+    double number; /* also times (microseconds) and booleans (0, 1) */
+};
+
+struct filter {
+    enum filter_op op;
+    struct str key;               /* leaves */
+    const struct value *values;   /* leaves: one, or several for IN and ALL */
+    size_t value_count;
+    const struct filter *const *children; /* AND, OR: one or more; NOT: one */
+    size_t child_count;
+};
+
+/* A key that the index keeps ready: answered by bitmaps (text) or columns (numbers). Every other key
+ * names a piece of metadata and is answered by the metadata store. */
+struct filter_key {
+    const char *name;
+    enum value_type type;
+    bool is_time;   /* operands may be RFC 3339 */
+    bool multiple;  /* may have several values */
+    const char *help;
+};
+extern const struct filter_key filter_keys[]; /* ended by a NULL name */
+const struct filter_key *filter_key_find(struct str name);
+
+enum { FILTER_DEPTH_LIMIT = 16, FILTER_NODE_LIMIT = 256, FILTER_VALUE_LIMIT = 10000 };
+
+/* Reads a filter; NULL or an empty object gives *ret = NULL: everything passes. IBID_EINVAL names what
+ * is wrong (unknown operator, type that the key has not, too deep). The tree lives in `arena`. */
+ibid_code filter_from_json(const json_t *json, struct arena *arena, const struct filter **ret, ibid_error *err)
+    MUST_CHECK;
+/* The same from text: JSON, or "key=value", "key>=3", several joined by " and ". */
+ibid_code filter_from_text(struct str text, struct arena *arena, const struct filter **ret, ibid_error *err)
+    MUST_CHECK;
+
+/* Bytes that are equal for equal filters (keys sorted where order does not matter): a cache key. */
+void filter_append_canonical(const struct filter *filter, struct buffer *out);
