@@ -122,6 +122,15 @@ void error_context(ibid_error *err, const char *format, ...)
     error_sanitize(err);
 }
 
+ibid_code error_recode(ibid_code code, ibid_code from, ibid_code to, ibid_error *err)
+{
+    if (code != from)
+        return code;
+    if (err)
+        err->code = to;
+    return to;
+}
+
 void error_sanitize(ibid_error *err)
 {
     size_t size = strnlen(err->message, sizeof err->message - 1);

@@ -19,6 +19,10 @@ ibid_code fail_errno(ibid_error *err, int os_errno, const char *format, ...) PRI
  * error_context(err, "while indexing '%s'", name) gives "while indexing 'x': <message>". */
 void error_context(ibid_error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Turns a failure of kind `from` into one of kind `to`, in `err`, too; other codes stay. For a caller
+ * who knows better what a failure means: IBID_EINVAL of a parser is IBID_EFORMAT of a model's file. */
+ibid_code error_recode(ibid_code code, ibid_code from, ibid_code to, ibid_error *err);
+
 /* Replaces what cannot stand in a one-line message (control characters, invalid UTF-8). */
 void error_sanitize(ibid_error *err);
 

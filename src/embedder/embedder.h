@@ -21,26 +21,26 @@ enum embed_purpose { EMBED_PASSAGE, EMBED_QUERY };
 
 /* What an embedder is; lives as long as the embedder. */
 struct embedder_info {
-    const char *id;           /* "local/all-MiniLM-L6-v2@<first 12 hex digits of the weights' SHA-256>" */
-    const char *precision;    /* "f32", "bf16"; "remote" when unknown */
-    const char *fingerprint;  /* everything that changes a vector: id, window, pooling, prefixes, precision
-                                 class. Part of the embedding cache's key */
+    const char *id;          /* "local/all-MiniLM-L6-v2@<first 12 hex digits of the weights' SHA-256>" */
+    const char *precision;   /* "f32", "bf16"; "remote" when unknown */
+    const char *fingerprint; /* everything that changes a vector: id, window, pooling, prefixes, precision
+                                class. Part of the embedding cache's key */
     size_t dimension;
-    size_t max_tokens;        /* window with specials; longer inputs are cut, as the reference does */
+    size_t max_tokens;            /* window with specials; longer inputs are cut, as the reference does */
     const char *const *languages; /* ISO 639-1 codes it was trained for, NULL-ended; {"*", NULL}: any */
-    double similarity_floor;  /* cosine that unrelated texts reach at the median: 0 of the calibrated scale */
-    double similarity_ceiling;/* cosine of a clear match: 1 of the calibrated scale */
-    size_t batch_size;        /* texts per call that suit it best */
-    unsigned concurrency;     /* calls at a time that suit it best (local: cores) */
+    double similarity_floor; /* cosine that unrelated texts reach at the median: 0 of the calibrated scale */
+    double similarity_ceiling; /* cosine of a clear match: 1 of the calibrated scale */
+    size_t batch_size;         /* texts per call that suit it best */
+    unsigned concurrency;      /* calls at a time that suit it best (local: cores) */
 };
 
 struct embedder;
 
 struct embedder_ops {
-    const char *name;            /* as in the settings: "local" */
-    const char *help;            /* one sentence for `ibid model list` and the manual */
-    const struct option *options;/* of the member's settings struct */
-    size_t options_size;         /* sizeof that struct */
+    const char *name;             /* as in the settings: "local" */
+    const char *help;             /* one sentence for `ibid model list` and the manual */
+    const struct option *options; /* of the member's settings struct */
+    size_t options_size;          /* sizeof that struct */
 
     /* Loads or connects. `options` is a filled settings struct, borrowed for the call.
      * IBID_EUNAVAILABLE: the model's files are not here (keyword search goes on without it). */

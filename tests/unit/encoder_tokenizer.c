@@ -1,0 +1,242 @@
+#include "tests/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "embedder/local/vocabulary.h"
+#include "embedder/local/wordpiece.h"
+#include "embedder/vocabulary_counter.h"
+#include "tests/encoder_golden.h"
+
+enum { WINDOW = 256 };
+
+static struct wordpiece *open_small(void)
+{
+    AUTO_FREE char *path = golden_path("tokenizer.json");
+    struct wordpiece *wordpiece;
+    assert_ok(wordpiece_open(path, &wordpiece, err));
+    return wordpiece;
+}
+
+/* Every text of a golden file gives the ids of the reference. */
+static void check_golden(const struct wordpiece *wordpiece, const char *name)
+{
+    struct golden golden;
+    golden_open(name, &golden);
+    assert_true(golden.count > 60);
+    for (size_t i = 0; i < golden.count; i++) {
+        int32_t ids[WINDOW];
+        const size_t count = wordpiece_encode(wordpiece, golden.texts[i], ids, WINDOW);
+        if (count != golden.id_counts[i] || memcmp(ids, golden.ids[i], count * sizeof *ids) != 0)
+            fail_msg("%s, line %zu: %zu ids, or other ones, instead of %zu for '%.*s'", name, i + 1, count,
+                     golden.id_counts[i], STR_ARG(golden.texts[i]));
+        if (count < WINDOW)
+            assert_int_equal(wordpiece_count(wordpiece, golden.texts[i]) + 2, count);
+    }
+    golden_close(&golden);
+}
+
+static void test_gives_the_ids_of_the_reference(void **state)
+{
+    struct wordpiece *wordpiece = open_small();
+    check_golden(wordpiece, "tokenizer.jsonl");
+    wordpiece_free(wordpiece);
+}
+
+static void test_gives_the_ids_of_the_reference_for_minilm(void **state)
+{
+    AUTO_FREE char *folder = model_folder();
+    if (!folder) {
+        print_message("SKIPPED: no model all-MiniLM-L6-v2 here (IBID_TEST_MODEL names its folder)\n");
+        skip();
+    }
+    AUTO_FREE char *path = path_join(folder, "tokenizer.json");
+    struct wordpiece *wordpiece;
+    assert_ok(wordpiece_open(path, &wordpiece, err));
+    assert_int_equal(wordpiece_id_end(wordpiece), 30522);
+    check_golden(wordpiece, "minilm.jsonl");
+    wordpiece_free(wordpiece);
+}
+
+static void test_cuts_at_the_window(void **state)
+{
+    struct wordpiece *wordpiece = open_small();
+    const struct str text = STR("the cafe inside the index is permission checks");
+    int32_t whole[64], cut[64];
+    const size_t count = wordpiece_encode(wordpiece, text, whole, 64);
+    assert_true(count > 10);
+    assert_int_equal(wordpiece_count(wordpiece, text), count - 2);
+    for (size_t window = 2; window < count; window++) {
+        cut[window] = -7;
+        assert_int_equal(wordpiece_encode(wordpiece, text, cut, window), window);
+        assert_memory_equal(cut, whole, (window - 1) * sizeof *cut);
+        assert_int_equal(cut[window - 1], whole[count - 1]);
+        assert_int_equal(cut[window], -7);
+    }
+    wordpiece_free(wordpiece);
+}
+
+static void check_same(const struct wordpiece *wordpiece, struct str a, struct str b)
+{
+    int32_t a_ids[WINDOW], b_ids[WINDOW];
+    const size_t count = wordpiece_encode(wordpiece, a, a_ids, WINDOW);
+    assert_int_equal(wordpiece_encode(wordpiece, b, b_ids, WINDOW), count);
+    assert_memory_equal(a_ids, b_ids, count * sizeof *a_ids);
+}
+
+static void test_drops_what_is_no_text(void **state)
+{
+    struct wordpiece *wordpiece = open_small();
+    check_same(wordpiece, (struct str){"hel\0lo wor\xff\xfeld \xc3", 15}, STR("hello world"));
+    check_same(wordpiece, STR("\xed\xa0\x80hello\xf8\x88"), STR("hello"));
+    wordpiece_free(wordpiece);
+}
+
+/* Much of one thing: linear time, no overflow, the same as the reference's rule. */
+static void test_endures_huge_words(void **state)
+{
+    struct wordpiece *wordpiece = open_small();
+    static const char *const units[] = {"x", "\xcc\x81", "\xf0\x9d\x85\xa5", "\xf0\x9d\x85\xa5\xe3\x80\xae",
+                                        "[", "[SEP]"};
+    static const size_t expected[] = {1, 0, 1, 1, 1 << 18, 1 << 18};
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        AUTO_BUFFER text = BUFFER(16 << 20);
+        for (size_t j = 0; j < 1 << 18; j++)
+            buffer_append_string(&text, units[i]);
+        assert_int_equal(wordpiece_count(wordpiece, buffer_str(&text)), expected[i]);
+    }
+    wordpiece_free(wordpiece);
+}
+
+static ibid_code parse(const char *json, char message[480])
+{
+    struct wordpiece *wordpiece = NULL;
+    ibid_error err = {0};
+    const ibid_code code = wordpiece_parse(str_from(json), &wordpiece, &err);
+    if (code == IBID_OK)
+        wordpiece_free(wordpiece);
+    else
+        assert_int_equal(err.code, code);
+    memcpy(message, err.message, sizeof err.message);
+    return code;
+}
+
+#define RULES "\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}"
+#define MODEL(vocab) "\"model\":{\"type\":\"WordPiece\",\"vocab\":" vocab "}"
+
+static void test_refuses_damaged_files(void **state)
+{
+    static const struct {
+        const char *json;
+        ibid_code code;
+        const char *says;
+    } cases[] = {
+        {"{" RULES "," MODEL("{\"[UNK]\":0,\"a\":1}") "}", IBID_OK, ""},
+        {"", IBID_EFORMAT, "JSON"},
+        {"[]", IBID_EUNSUPPORTED, "model"},
+        {"{\"model\":{\"type\":\"Unigram\"}}", IBID_EUNSUPPORTED, "Unigram"},
+        {"{\"model\":{\"type\":7}}", IBID_EFORMAT, "type"},
+        {"{" RULES "," MODEL("{}") "}", IBID_EFORMAT, "empty"},
+        {"{" RULES "," MODEL("[]") "}", IBID_EFORMAT, "vocabulary"},
+        {"{" RULES "," MODEL("{\"a\":0}") "}", IBID_EFORMAT, "[UNK]"},
+        {"{" RULES "," MODEL("{\"[UNK]\":-1}") "}", IBID_EFORMAT, "id"},
+        {"{" RULES "," MODEL("{\"[UNK]\":4294967296}") "}", IBID_EFORMAT, "id"},
+        {"{" RULES "," MODEL("{\"[UNK]\":\"0\"}") "}", IBID_EFORMAT, "id"},
+        {"{" RULES "," MODEL("{\"[UNK]\":0,\"[UNK]\":1}") "}", IBID_EFORMAT, "duplicate"},
+        {"{" MODEL("{\"[UNK]\":0}") "}", IBID_EUNSUPPORTED, "normalizer"},
+        {"{\"normalizer\":{\"type\":\"NFC\"}," MODEL("{\"[UNK]\":0}") "}", IBID_EUNSUPPORTED, "NFC"},
+        {"{" RULES
+         ",\"added_tokens\":[{\"id\":0,\"content\":\"x\",\"lstrip\":true}]," MODEL("{\"[UNK]\":0}") "}",
+         IBID_EUNSUPPORTED, "lstrip"},
+        {"{" RULES ",\"added_tokens\":[{\"content\":\"x\"}]," MODEL("{\"[UNK]\":0}") "}", IBID_EFORMAT, "id"},
+        {"{" RULES ",\"post_processor\":{\"type\":\"TemplateProcessing\"}," MODEL("{\"[UNK]\":0}") "}",
+         IBID_EFORMAT, "template"},
+        {"{" RULES ",\"post_processor\":{\"type\":\"BertProcessing\"}," MODEL("{\"[UNK]\":0}") "}",
+         IBID_EFORMAT, "id"},
+        {"{" RULES
+         ",\"model\":{\"type\":\"WordPiece\",\"max_input_chars_per_word\":0,\"vocab\":{\"[UNK]\":0}}}",
+         IBID_EFORMAT, "max_input_chars_per_word"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char message[480];
+        const ibid_code code = parse(cases[i].json, message);
+        if (code != cases[i].code || !strstr(message, cases[i].says))
+            fail_msg("%s: %s (%s)", cases[i].json, ibid_code_string(code), message);
+    }
+}
+
+/* Any prefix of a good file is an error, never a crash. */
+static void test_refuses_truncated_files(void **state)
+{
+    AUTO_FREE char *path = golden_path("tokenizer.json");
+    AUTO_BUFFER json = BUFFER(1 << 20);
+    assert_ok(file_read(path, &json, err));
+    const struct str whole = str_trim(buffer_str(&json));
+    for (size_t size = 0; size < whole.size; size += 37) {
+        struct wordpiece *wordpiece;
+        assert_int_equal(wordpiece_parse(str_slice(whole, 0, size), &wordpiece, NULL), IBID_EFORMAT);
+    }
+    struct wordpiece *wordpiece;
+    assert_int_equal(wordpiece_open("/nowhere/tokenizer.json", &wordpiece, NULL), IBID_ENOTFOUND);
+}
+
+static void test_counts_without_a_model(void **state)
+{
+    AUTO_FREE char *path = golden_path("tokenizer.json");
+    struct token_counter *counter;
+    assert_ok(vocabulary_counter_open(path, 256, &counter, err));
+    assert_int_equal(counter->count(counter, STR("The naive cafe.")), 4);
+    assert_int_equal(counter->special_tokens, 2);
+    assert_int_equal(counter->max_tokens, 256);
+    vocabulary_counter_close(counter);
+    assert_int_equal(vocabulary_counter_open("/nowhere", 0, &counter, NULL), IBID_ENOTFOUND);
+}
+
+static void test_vocabulary_finds_all_and_nothing_else(void **state)
+{
+    enum { COUNT = 20000 };
+    struct vocabulary_entry *entries = xcalloc(COUNT, sizeof *entries);
+    char(*texts)[24] = xcalloc(COUNT, sizeof *texts);
+    uint64_t random = 88172645463325252u;
+    for (int32_t i = 0; i < COUNT; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        snprintf(texts[i], sizeof texts[i], "%x%c%llu", (unsigned)i, i & 1 ? '\xff' : '\x01',
+                 (unsigned long long)(random % 1000));
+        entries[i] = (struct vocabulary_entry){str_from(texts[i]), i};
+    }
+    struct vocabulary vocabulary;
+    assert_ok(vocabulary_build(entries, COUNT, &vocabulary, err));
+    for (int32_t i = 0; i < COUNT; i++) {
+        const struct str text = str_from(texts[i]);
+        assert_int_equal(vocabulary_find(&vocabulary, text), i);
+        texts[i][text.size - 1] ^= 0x40;
+        assert_int_equal(vocabulary_find(&vocabulary, text), -1);
+    }
+    assert_int_equal(vocabulary_find(&vocabulary, STR("")), -1);
+    vocabulary_release(&vocabulary);
+
+    struct vocabulary_entry twice[] = {{STR("a"), 0}, {STR("b"), 1}, {STR("a"), 2}};
+    assert_int_equal(vocabulary_build(twice, 3, &vocabulary, NULL), IBID_EFORMAT);
+    free(texts);
+    free(entries);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gives_the_ids_of_the_reference),
+        cmocka_unit_test(test_gives_the_ids_of_the_reference_for_minilm),
+        cmocka_unit_test(test_cuts_at_the_window),
+        cmocka_unit_test(test_drops_what_is_no_text),
+        cmocka_unit_test(test_endures_huge_words),
+        cmocka_unit_test(test_refuses_damaged_files),
+        cmocka_unit_test(test_refuses_truncated_files),
+        cmocka_unit_test(test_counts_without_a_model),
+        cmocka_unit_test(test_vocabulary_finds_all_and_nothing_else),
+    };
+    return cmocka_run_group_tests_name("encoder_tokenizer", tests, NULL, NULL);
+}
