@@ -35,6 +35,7 @@ struct member {
     const char *missing; /* why it cannot be tested here */
 };
 
+/* The member, opened once; NULL when it cannot be tested here. */
 static struct embedder *opened(void **test_state)
 {
     struct member *member = *test_state;
@@ -47,12 +48,14 @@ static struct embedder *opened(void **test_state)
         if (!member->missing)
             assert_ok(embedder_open(ops, options, &member->embedder, err));
     }
-    if (member->missing) {
-        print_message("SKIPPED: embedder %s: %s\n", member->fixture->name, member->missing);
-        skip();
-    }
     return member->embedder;
 }
+
+#define GET_EMBEDDER(test_state)                                                \
+    struct embedder *embedder = opened(test_state);                             \
+    if (!embedder)                                                              \
+    SKIP_TEST("embedder %s: %s", ((struct member *)*test_state)->fixture->name, \
+              ((struct member *)*test_state)->missing)
 
 static void close_member(struct member *member)
 {
@@ -72,7 +75,7 @@ static double dot(const float *a, const float *b, size_t dimension)
 
 static void test_says_what_it_is(void **test_state)
 {
-    const struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     const struct embedder_info *info = &embedder->info;
     assert_true(strlen(info->id) > strlen(embedder->ops->name));
     assert_ptr_equal(strstr(info->id, embedder->ops->name), info->id);
@@ -90,7 +93,7 @@ static void test_says_what_it_is(void **test_state)
 
 static void test_vectors_have_length_one_whatever_the_text(void **test_state)
 {
-    struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     const size_t dimension = embedder->info.dimension;
     char *huge = xmalloc(200000);
     for (size_t i = 0; i < 200000; i++)
@@ -117,7 +120,7 @@ static void test_vectors_have_length_one_whatever_the_text(void **test_state)
 
 static void test_a_text_has_one_vector_alone_or_in_company(void **test_state)
 {
-    struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     const size_t dimension = embedder->info.dimension;
     enum { COUNT = 40 };
     char text[COUNT][600];
@@ -141,7 +144,7 @@ static void test_a_text_has_one_vector_alone_or_in_company(void **test_state)
 
 static void test_shared_words_bring_texts_together(void **test_state)
 {
-    struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     const size_t dimension = embedder->info.dimension;
     const struct str query = STR("how to bake bread with rye flour");
     const struct str passages[] = {STR("To bake bread with rye flour, let the dough rest for a day."),
@@ -157,7 +160,7 @@ static void test_shared_words_bring_texts_together(void **test_state)
 
 static void test_no_text_is_an_error(void **test_state)
 {
-    struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     float nothing;
     ibid_error err = {0};
     assert_int_equal(embedder_embed(embedder, EMBED_QUERY, NULL, 0, &nothing, &err), IBID_EINVAL);
@@ -166,7 +169,8 @@ static void test_no_text_is_an_error(void **test_state)
 
 static void test_counts_tokens(void **test_state)
 {
-    const struct token_counter *counter = &opened(test_state)->token_counter;
+    GET_EMBEDDER(test_state);
+    const struct token_counter *counter = &embedder->token_counter;
     assert_int_equal(counter->count(counter, STR("")), 0);
     const size_t one = counter->count(counter, STR("bread"));
     assert_true(one >= 1);
@@ -195,7 +199,7 @@ static void *work(void *argument)
 
 static void test_threads_share_one_embedder(void **test_state)
 {
-    struct embedder *embedder = opened(test_state);
+    GET_EMBEDDER(test_state);
     const size_t dimension = embedder->info.dimension;
     struct worker workers[4] = {0};
     for (size_t i = 0; i < COUNT_OF(workers); i++) {

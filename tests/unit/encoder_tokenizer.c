@@ -50,10 +50,8 @@ static void test_gives_the_ids_of_the_reference(void **state)
 static void test_gives_the_ids_of_the_reference_for_minilm(void **state)
 {
     AUTO_FREE char *folder = model_folder();
-    if (!folder) {
-        print_message("SKIPPED: no model all-MiniLM-L6-v2 here (IBID_TEST_MODEL names its folder)\n");
-        skip();
-    }
+    if (!folder)
+        SKIP_TEST("no model all-MiniLM-L6-v2 here (IBID_TEST_MODEL names its folder)");
     AUTO_FREE char *path = path_join(folder, "tokenizer.json");
     struct wordpiece *wordpiece;
     assert_ok(wordpiece_open(path, &wordpiece, err));
