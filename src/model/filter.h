@@ -54,15 +54,28 @@ struct filter_key {
 extern const struct filter_key filter_keys[]; /* ended by a NULL name */
 const struct filter_key *filter_key_find(struct str name);
 
-enum { FILTER_DEPTH_LIMIT = 16, FILTER_NODE_LIMIT = 256, FILTER_VALUE_LIMIT = 10000 };
+enum {
+    FILTER_DEPTH_LIMIT = 16,    /* levels of and, or, not around a comparison */
+    FILTER_NODE_LIMIT = 256,    /* comparisons, and, or, not */
+    FILTER_VALUE_LIMIT = 10000, /* operands */
+    FILTER_KEY_LIMIT = 256,     /* bytes of a key */
+    FILTER_BYTES_LIMIT = 1024 * 1024, /* keys and text operands together */
+};
 
-/* Reads a filter; NULL or an empty object gives *ret = NULL: everything passes. IBID_EINVAL names what
- * is wrong (unknown operator, type that the key has not, too deep). The tree lives in `arena`. */
+/* Reads a filter; NULL, null or an empty object gives *ret = NULL: everything passes. IBID_EINVAL names
+ * what is wrong (unknown operator, operand of a type that the key has not), IBID_ETOOBIG the limit that
+ * was crossed. The tree lives in `arena` and keeps nothing of `json`.
+ *
+ * Keys that the index does not keep take operands of every type; their texts can be ordered (by bytes).
+ * Declared text keys cannot: lt, lte, gt, gte on them are refused. Lists are not empty. */
 ibid_code filter_from_json(const json_t *json, struct arena *arena, const struct filter **ret, ibid_error *err)
     MUST_CHECK;
-/* The same from text: JSON, or "key=value", "key>=3", several joined by " and ". */
+/* The same from text: JSON, or comparisons such as "language=de and page>=3". Operators are
+ * = != < <= > >= and ~ (contains). A value ends at " and ", or stands in double quotes, where \" and \\
+ * mean themselves. On an undeclared key a bare number, true or false is one, and text otherwise. */
 ibid_code filter_from_text(struct str text, struct arena *arena, const struct filter **ret, ibid_error *err)
     MUST_CHECK;
 
-/* Bytes that are equal for equal filters (keys sorted where order does not matter): a cache key. */
+/* Bytes that are equal for equal filters, whatever the order of and, or, in, all: a cache key.
+ * NULL appends nothing. */
 void filter_append_canonical(const struct filter *filter, struct buffer *out);
