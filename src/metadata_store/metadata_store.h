@@ -3,8 +3,10 @@
  * A member gives connections, transactions and statements; the schema (migrations/NNNN_*.sql) and
  * every statement are the same for all members and live in records/, the only place with SQL. The
  * dialect is what SQLite 3.40 and PostgreSQL 15 share: `?1` parameters, RETURNING, ON CONFLICT, CTEs,
- * json as text, int64 and text and blob columns; CREATE statements may use the words {id} (a primary
- * key never reused), {blob} and {strict}, which the member spells its way.
+ * json as text, int64 and text and blob columns; migrations may use the words {id} (a primary key never
+ * reused), {int} (64 bits), {real} (double), {blob}, {now} (microseconds since 1970), {strict} (ends a
+ * table) and {clustered} (ends a table kept in the order of its primary key), which the member spells
+ * its way. Migrations run in order, all in the one transaction that creates or upgrades the store.
  *
  * To add a metadata store:
  *   1. src/metadata_store/<name>.c with one `const struct metadata_store_ops`
@@ -87,6 +89,7 @@ struct transaction {
     const struct metadata_store_ops *ops;
     struct metadata_store *store;
     enum transaction_mode mode;
+    int64_t commit_seq; /* kept here by records/row_feed: 0 until the transaction takes its number */
 };
 struct statement {
     const struct metadata_store_ops *ops;

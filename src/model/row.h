@@ -15,6 +15,8 @@
 #include "model/filter.h"
 
 enum document_state { DOCUMENT_ACTIVE, DOCUMENT_ARCHIVED, DOCUMENT_EXPIRED, DOCUMENT_SENSITIVE };
+const char *document_state_string(enum document_state state); /* "active", ... */
+bool document_state_from_string(struct str string, enum document_state *ret);
 
 /* A value of a declared filter key (model/filter.h); a key may occur several times. */
 struct attribute {
