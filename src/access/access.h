@@ -16,9 +16,9 @@
 /* On whose behalf a call runs. A zeroed one is nobody. */
 struct principal {
     int64_t user_id;
-    struct str name;      /* for logs and audit */
+    struct str name; /* for logs and audit */
     bool system_admin;
-    int64_t token_id;     /* 0: not by a token */
+    int64_t token_id; /* 0: not by a token */
 };
 
 /* The person at this machine (unix socket with their uid, CLI on the data itself): the bootstrap

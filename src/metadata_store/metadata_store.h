@@ -58,7 +58,8 @@ struct metadata_store_ops {
 
     /* A statement from the transaction's connection cache, reset and without bindings. `sql` is a literal:
      * its address may serve as the cache's key. Valid until the transaction ends. */
-    ibid_code (*prepare)(struct transaction *transaction, const char *sql, struct statement **ret, ibid_error *err);
+    ibid_code (*prepare)(struct transaction *transaction, const char *sql, struct statement **ret,
+                         ibid_error *err);
     /* Parameters count from 1. Bytes are borrowed until the statement is stepped to its end or reset. */
     void (*bind_int)(struct statement *statement, int parameter, int64_t value);
     void (*bind_real)(struct statement *statement, int parameter, double value);
@@ -95,18 +96,20 @@ struct statement {
     const struct metadata_store_ops *ops;
 };
 
-extern const struct metadata_store_ops *const metadata_store_registry[]; /* NULL-ended; first is the default */
+extern const struct metadata_store_ops
+    *const metadata_store_registry[]; /* NULL-ended; first is the default */
 const struct metadata_store_ops *metadata_store_find(const char *name);
 
-ibid_code metadata_store_open(const struct metadata_store_ops *ops, const struct metadata_store_context *context,
-                              const void *options, struct metadata_store **ret, ibid_error *err) MUST_CHECK;
+ibid_code metadata_store_open(const struct metadata_store_ops *ops,
+                              const struct metadata_store_context *context, const void *options,
+                              struct metadata_store **ret, ibid_error *err) MUST_CHECK;
 void metadata_store_close(struct metadata_store *take_store); /* NULL is fine */
 ibid_code metadata_store_check(struct metadata_store *store, struct arena *arena, const char ***ret_problems,
                                size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code metadata_store_maintain(struct metadata_store *store, ibid_error *err) MUST_CHECK;
 
-ibid_code transaction_begin(struct metadata_store *store, enum transaction_mode mode, struct transaction **ret,
-                            ibid_error *err) MUST_CHECK;
+ibid_code transaction_begin(struct metadata_store *store, enum transaction_mode mode,
+                            struct transaction **ret, ibid_error *err) MUST_CHECK;
 ibid_code transaction_commit(struct transaction *take_transaction, ibid_error *err) MUST_CHECK;
 void transaction_rollback(struct transaction *take_transaction); /* NULL is fine */
 

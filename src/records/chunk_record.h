@@ -14,20 +14,20 @@ enum chunk_origin { CHUNK_EXTRACTED, CHUNK_EXTERNAL };
 enum { CHUNK_ID_SIZE = 33 }; /* 128 bits in hexadecimal, and NUL */
 
 struct chunk_record {
-    int64_t id;             /* never reused; its text never changes */
-    struct str chunk_id;    /* for the outside; unique in its document and chunk set */
+    int64_t id;          /* never reused; its text never changes */
+    struct str chunk_id; /* for the outside; unique in its document and chunk set */
     int64_t document_id;
-    int64_t revision_id;    /* the one its range lies in */
-    uint32_t chunk_index;   /* position in the document, from 0: `order` of the chunk interface */
+    int64_t revision_id;  /* the one its range lies in */
+    uint32_t chunk_index; /* position in the document, from 0: `order` of the chunk interface */
     enum chunk_origin origin;
     uint32_t start, end, own_start; /* bytes in the canonical text; 0 when external */
     uint32_t page_first, page_last; /* 0: no pages */
     struct str heading_path;
     struct str structure;
     uint32_t tokens;
-    struct str metadata;    /* JSON object, or empty */
-    struct str text;        /* what is shown */
-    struct str embed_text;  /* what was embedded and indexed */
+    struct str metadata;   /* JSON object, or empty */
+    struct str text;       /* what is shown */
+    struct str embed_text; /* what was embedded and indexed */
 };
 
 /* The chunk_id of an extracted chunk: hash of file_id, heading path, shown text, and how many chunks
@@ -42,11 +42,11 @@ ibid_code chunk_record_list(struct transaction *transaction, int64_t document_id
                             size_t *ret_count, int64_t *ret_total, ibid_error *err) MUST_CHECK;
 /* The chunk at `chunk_index`; IBID_ENOTFOUND. For neighbours of a hit. */
 ibid_code chunk_record_at(struct transaction *transaction, int64_t document_id, int64_t collection_id,
-                          uint32_t chunk_index, struct arena *arena, struct chunk_record *ret, ibid_error *err)
-    MUST_CHECK;
+                          uint32_t chunk_index, struct arena *arena, struct chunk_record *ret,
+                          ibid_error *err) MUST_CHECK;
 ibid_code chunk_record_find(struct transaction *transaction, int64_t document_id, int64_t collection_id,
-                            struct str chunk_id, struct arena *arena, struct chunk_record *ret, ibid_error *err)
-    MUST_CHECK;
+                            struct str chunk_id, struct arena *arena, struct chunk_record *ret,
+                            ibid_error *err) MUST_CHECK;
 
 /* A row of a search, read in the caller's transaction. */
 struct row_record {

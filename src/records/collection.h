@@ -8,13 +8,13 @@
 struct collection {
     int64_t id;
     struct str name;
-    struct str embedder;             /* provider/model@revision; empty: none yet, or keyword only */
+    struct str embedder; /* provider/model@revision; empty: none yet, or keyword only */
     struct str embedder_fingerprint;
-    uint32_t dimension;              /* 0 without embedder */
-    struct str chunker;              /* empty: the program's default */
-    struct str chunking;             /* JSON object: size, overlap_percent, ... */
-    struct str language;             /* ISO 639-1, or empty */
-    int64_t seq;                     /* commit_seq of the newest change of its rows */
+    uint32_t dimension;  /* 0 without embedder */
+    struct str chunker;  /* empty: the program's default */
+    struct str chunking; /* JSON object: size, overlap_percent, ... */
+    struct str language; /* ISO 639-1, or empty */
+    int64_t seq;         /* commit_seq of the newest change of its rows */
     int64_t created_at;
 };
 

@@ -17,56 +17,56 @@
 #include "model/scope.h"
 
 /* stable string, whether it can still change by itself */
-#define PROCESSING_STATE_MAP(X)                                                                    \
-    X(PENDING, "pending")                                                                          \
-    X(IN_PROGRESS, "in_progress")                                                                  \
-    X(COMPLETED, "completed")                                                                      \
-    X(FAILED, "failed")                                                                            \
+#define PROCESSING_STATE_MAP(X)   \
+    X(PENDING, "pending")         \
+    X(IN_PROGRESS, "in_progress") \
+    X(COMPLETED, "completed")     \
+    X(FAILED, "failed")           \
     X(SKIPPED, "skipped")
 
 enum processing_state {
 #define X(name, string) PROCESSING_##name,
     PROCESSING_STATE_MAP(X)
 #undef X
-    PROCESSING_STATE_COUNT
+        PROCESSING_STATE_COUNT
 };
 
 enum { DOCUMENT_REASON_LIMIT = 500 };
 
 struct document {
     int64_t id;
-    struct str file_id;        /* stable, for the outside */
+    struct str file_id; /* stable, for the outside */
     int64_t source_id;
-    struct str source;         /* its location: "/home/me/notes", "uploads" */
-    struct str source_type;    /* "folder", "user_upload", ... */
+    struct str source;      /* its location: "/home/me/notes", "uploads" */
+    struct str source_type; /* "folder", "user_upload", ... */
     struct str external_key;
     struct str document_title;
     struct str source_url;
-    struct str path;           /* for display and filters: relative path at the source */
+    struct str path; /* for display and filters: relative path at the source */
     struct str author;
     struct str media_type;
     struct str language;
-    int64_t size;              /* bytes; -1 unknown */
+    int64_t size; /* bytes; -1 unknown */
     bool has_sha256;
-    struct sha256 sha256;      /* of its bytes */
-    bool blob;                 /* the blob store keeps its bytes */
-    struct str version;        /* etag or revision number at the source */
-    int64_t owner_id;          /* 0: none */
-    struct str owner;          /* user name */
+    struct sha256 sha256; /* of its bytes */
+    bool blob;            /* the blob store keeps its bytes */
+    struct str version;   /* etag or revision number at the source */
+    int64_t owner_id;     /* 0: none */
+    struct str owner;     /* user name */
     int64_t home_workspace_id;
     int64_t home_collection_id;
     enum document_state state;
     enum processing_state processing_state;
     struct str processing_stage, processing_reason;
     int64_t attempts;
-    struct str metadata;       /* JSON object */
-    struct str warnings;       /* JSON array of {code, message, count} */
-    int64_t revision_id;       /* 0: nothing was extracted yet */
+    struct str metadata;             /* JSON object */
+    struct str warnings;             /* JSON array of {code, message, count} */
+    int64_t revision_id;             /* 0: nothing was extracted yet */
     int64_t created_at, modified_at; /* of the document itself; 0 unknown */
-    int64_t added_at;          /* first seen here */
-    int64_t indexed_at;        /* last published; 0 never */
-    int64_t updates;           /* how often its content has changed since */
-    const int64_t *workspace_ids; /* ascending: where it can be found now */
+    int64_t added_at;                /* first seen here */
+    int64_t indexed_at;              /* last published; 0 never */
+    int64_t updates;                 /* how often its content has changed since */
+    const int64_t *workspace_ids;    /* ascending: where it can be found now */
     size_t workspace_count;
 };
 
@@ -76,8 +76,8 @@ bool processing_state_from_string(struct str string, enum processing_state *ret)
 /* ---- finding ---------------------------------------------------------------------------------- */
 
 /* IBID_ENOTFOUND when there is none. */
-ibid_code document_load(struct transaction *transaction, int64_t id, struct arena *arena, struct document *ret,
-                        ibid_error *err) MUST_CHECK;
+ibid_code document_load(struct transaction *transaction, int64_t id, struct arena *arena,
+                        struct document *ret, ibid_error *err) MUST_CHECK;
 /* *ret_id 0 when there is none. */
 ibid_code document_find_key(struct transaction *transaction, int64_t source_id, struct str external_key,
                             int64_t *ret_id, ibid_error *err) MUST_CHECK;
@@ -85,8 +85,8 @@ ibid_code document_find_file_id(struct transaction *transaction, struct str file
                                 ibid_error *err) MUST_CHECK;
 /* Documents with these bytes, at most `limit`, by id: to follow a move or to tell of a duplicate. */
 ibid_code document_find_sha256(struct transaction *transaction, const struct sha256 *sha256, size_t limit,
-                               struct arena *arena, int64_t **ret_ids, size_t *ret_count, ibid_error *err)
-    MUST_CHECK;
+                               struct arena *arena, int64_t **ret_ids, size_t *ret_count,
+                               ibid_error *err) MUST_CHECK;
 
 /* As document_load, but IBID_ENOTFOUND also when `scope` may not read it. Expired documents can be
  * read (they are kept for audit), but no search finds them. */
@@ -97,11 +97,11 @@ ibid_code document_is_readable(struct transaction *transaction, const struct sco
                                bool *ret, ibid_error *err) MUST_CHECK;
 
 struct document_query {
-    int64_t after_id;      /* the page's cursor: the last id of the page before, or 0 */
-    size_t limit;          /* 1..1000 */
-    int64_t source_id;     /* 0: any */
-    int64_t collection_id; /* 0: any */
-    int processing_state;  /* enum processing_state, or -1: any */
+    int64_t after_id;          /* the page's cursor: the last id of the page before, or 0 */
+    size_t limit;              /* 1..1000 */
+    int64_t source_id;         /* 0: any */
+    int64_t collection_id;     /* 0: any */
+    int processing_state;      /* enum processing_state, or -1: any */
     struct str title_contains; /* title or path, ASCII without case; empty: any */
 };
 /* A page of the documents that the scope may read, by id. *ret_more: whether another follows. */
@@ -123,20 +123,20 @@ ibid_code document_create(struct transaction *transaction, const struct document
                           ibid_error *err) MUST_CHECK;
 
 /* Sets processing to in_progress at `stage` and counts the attempt. */
-ibid_code document_start(struct transaction *transaction, int64_t id, const char *stage, ibid_error *err)
-    MUST_CHECK;
+ibid_code document_start(struct transaction *transaction, int64_t id, const char *stage,
+                         ibid_error *err) MUST_CHECK;
 /* Ends an attempt as failed or skipped. What was published before stays searchable. The reason is cut
  * to DOCUMENT_REASON_LIMIT bytes and one line. */
 ibid_code document_end(struct transaction *transaction, int64_t id, enum processing_state state,
                        const char *stage, struct str reason, ibid_error *err) MUST_CHECK;
 /* After a kill: every document in_progress is pending again. Returns how many there were. */
-ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *ret_count, ibid_error *err)
-    MUST_CHECK;
+ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *ret_count,
+                                     ibid_error *err) MUST_CHECK;
 
 /* The same bytes now live under another key of the same source. IBID_ECONFLICT when that is taken. */
 ibid_code document_move(struct transaction *transaction, int64_t id, struct str external_key,
-                        struct str document_title, struct str source_url, struct str path, ibid_error *err)
-    MUST_CHECK;
+                        struct str document_title, struct str source_url, struct str path,
+                        ibid_error *err) MUST_CHECK;
 /* What the source says of unchanged content (size, modified time, version). Rows are sent to the
  * vector stores again only if something they filter on differs. */
 ibid_code document_touch(struct transaction *transaction, int64_t id, int64_t size, int64_t modified_at,
@@ -147,7 +147,7 @@ ibid_code document_set_state(struct transaction *transaction, int64_t id, enum d
 ibid_code document_set_metadata(struct transaction *transaction, int64_t id, struct str metadata,
                                 ibid_error *err) MUST_CHECK;
 /* Shares a document into a workspace by hand, or takes that back. Neither touches source mappings. */
-ibid_code document_share(struct transaction *transaction, int64_t id, int64_t workspace_id, ibid_error *err)
-    MUST_CHECK;
-ibid_code document_unshare(struct transaction *transaction, int64_t id, int64_t workspace_id, ibid_error *err)
-    MUST_CHECK;
+ibid_code document_share(struct transaction *transaction, int64_t id, int64_t workspace_id,
+                         ibid_error *err) MUST_CHECK;
+ibid_code document_unshare(struct transaction *transaction, int64_t id, int64_t workspace_id,
+                           ibid_error *err) MUST_CHECK;

@@ -37,16 +37,16 @@ struct publication {
     int64_t document_id;
     const struct extraction *extraction; /* usable; text, pages, words, extractor, warnings are stored */
     bool has_sha256;
-    struct sha256 sha256;                /* of the bytes it was made from */
-    int64_t size;                        /* of the bytes; -1 leaves the document's */
-    struct str document_title;           /* empty leaves the document's */
+    struct sha256 sha256;      /* of the bytes it was made from */
+    int64_t size;              /* of the bytes; -1 leaves the document's */
+    struct str document_title; /* empty leaves the document's */
     struct str author, media_type, language;
-    int64_t created_at, modified_at;     /* 0 leaves the document's */
-    struct str metadata;                 /* JSON object; empty leaves the document's */
-    struct str chunking;                 /* fingerprint: chunker_fingerprint() */
-    const struct chunk *chunks;          /* in order; at least one */
+    int64_t created_at, modified_at; /* 0 leaves the document's */
+    struct str metadata;             /* JSON object; empty leaves the document's */
+    struct str chunking;             /* fingerprint: chunker_fingerprint() */
+    const struct chunk *chunks;      /* in order; at least one */
     size_t chunk_count;
-    const struct placement *placements;  /* at least one */
+    const struct placement *placements; /* at least one */
     size_t placement_count;
 };
 

@@ -12,16 +12,16 @@ struct revision {
     int64_t id;
     int64_t document_id;
     bool has_sha256;
-    struct sha256 sha256;   /* of the bytes it was extracted from */
-    struct str extractor;   /* name and version */
-    int64_t text_size;      /* bytes of the canonical text */
+    struct sha256 sha256; /* of the bytes it was extracted from */
+    struct str extractor; /* name and version */
+    int64_t text_size;    /* bytes of the canonical text */
     int64_t page_count;
     int64_t created_at;
 };
 
 /* IBID_ENOTFOUND when there is none. */
-ibid_code revision_load(struct transaction *transaction, int64_t id, struct arena *arena, struct revision *ret,
-                        ibid_error *err) MUST_CHECK;
+ibid_code revision_load(struct transaction *transaction, int64_t id, struct arena *arena,
+                        struct revision *ret, ibid_error *err) MUST_CHECK;
 
 /* The bytes [start, end) of the canonical text, both clamped to it. The caller cuts at character
  * boundaries if it must (utf8_floor). */
@@ -35,8 +35,8 @@ ibid_code revision_page(struct transaction *transaction, int64_t id, uint32_t nu
 /* A place on a page: the words of a range that stand on one line are one box. */
 struct text_box {
     uint32_t page;
-    float x0, y0, x1, y1;            /* points from the top left corner */
-    float page_width, page_height;   /* in points; 0 unknown */
+    float x0, y0, x1, y1;          /* points from the top left corner */
+    float page_width, page_height; /* in points; 0 unknown */
 };
 /* The boxes of the bytes [start, end), in reading order; none for formats without places. At most
  * `limit` of them: the first ones. */

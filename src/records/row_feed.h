@@ -20,7 +20,8 @@ ibid_code commit_seq_read(struct transaction *transaction, int64_t *ret, ibid_er
 
 /* Marks every living row of a document as changed under the transaction's commit_seq: call it after a
  * change of anything a filter or the scope looks at. */
-ibid_code rows_touch_document(struct transaction *transaction, int64_t document_id, ibid_error *err) MUST_CHECK;
+ibid_code rows_touch_document(struct transaction *transaction, int64_t document_id,
+                              ibid_error *err) MUST_CHECK;
 
 /* Living rows without a vector, by row_id: their text is embedded next. */
 struct pending_row {
@@ -29,8 +30,8 @@ struct pending_row {
     struct str embed_text;
 };
 ibid_code row_pending(struct transaction *transaction, int64_t collection_id, int64_t after_row, size_t limit,
-                      struct arena *arena, struct pending_row **ret, size_t *ret_count, ibid_error *err)
-    MUST_CHECK;
+                      struct arena *arena, struct pending_row **ret, size_t *ret_count,
+                      ibid_error *err) MUST_CHECK;
 /* Gives a row its vector. Fine (nothing happens) when the row was removed meanwhile. */
 ibid_code row_set_embedding(struct transaction *transaction, int64_t row_id, int64_t embedding_id,
                             ibid_error *err) MUST_CHECK;

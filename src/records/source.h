@@ -11,15 +11,15 @@
 struct source {
     int64_t id;
     int64_t connector_id;
-    struct str connector_type;    /* a member of the connector seam: "folder" */
+    struct str connector_type; /* a member of the connector seam: "folder" */
     struct str connector_name;
     struct str connector_options; /* JSON object, without secrets */
     struct str location;          /* what the connector gets as `source` */
     struct str options;           /* JSON object: the connector's source options */
     int64_t home_workspace_id;
-    int64_t collection_id;        /* home collection of its documents */
+    int64_t collection_id; /* home collection of its documents */
     bool enabled;
-    int64_t failures;             /* failed runs in a row */
+    int64_t failures; /* failed runs in a row */
     int64_t last_run_at, last_complete_at, created_at;
 };
 
@@ -27,18 +27,18 @@ struct source {
 ibid_code source_load(struct transaction *transaction, int64_t id, struct arena *arena, struct source *ret,
                       ibid_error *err) MUST_CHECK;
 /* *ret_id 0 when there is none. */
-ibid_code source_find(struct transaction *transaction, int64_t connector_id, struct str location, int64_t *ret_id,
-                      ibid_error *err) MUST_CHECK;
-ibid_code source_list(struct transaction *transaction, struct arena *arena, struct source **ret, size_t *ret_count,
-                      ibid_error *err) MUST_CHECK;
-/* `draft`: connector_id, location, options (empty: {}), home_workspace_id, collection_id (0: the default ones).
- * Maps the source to its home workspace. IBID_ECONFLICT when it exists. */
+ibid_code source_find(struct transaction *transaction, int64_t connector_id, struct str location,
+                      int64_t *ret_id, ibid_error *err) MUST_CHECK;
+ibid_code source_list(struct transaction *transaction, struct arena *arena, struct source **ret,
+                      size_t *ret_count, ibid_error *err) MUST_CHECK;
+/* `draft`: connector_id, location, options (empty: {}), home_workspace_id, collection_id (0: the default
+ * ones). Maps the source to its home workspace. IBID_ECONFLICT when it exists. */
 ibid_code source_create(struct transaction *transaction, const struct source *draft, int64_t *ret_id,
                         ibid_error *err) MUST_CHECK;
-ibid_code source_set_options(struct transaction *transaction, int64_t id, struct str options, ibid_error *err)
-    MUST_CHECK;
-ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled, ibid_error *err)
-    MUST_CHECK;
+ibid_code source_set_options(struct transaction *transaction, int64_t id, struct str options,
+                             ibid_error *err) MUST_CHECK;
+ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled,
+                             ibid_error *err) MUST_CHECK;
 /* Deletes a source that has no documents any more (IBID_ECONFLICT else), with its ledger and runs. */
 ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;
 /* A run over the source has ended. */
@@ -46,10 +46,10 @@ ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete,
 
 /* Maps a source to a workspace, or takes that back. Search follows at once in what it lets through; the
  * rows of the documents are brought up to date by source_mapping_apply. */
-ibid_code source_map(struct transaction *transaction, int64_t source_id, int64_t workspace_id, ibid_error *err)
-    MUST_CHECK;
-ibid_code source_unmap(struct transaction *transaction, int64_t source_id, int64_t workspace_id, ibid_error *err)
-    MUST_CHECK;
+ibid_code source_map(struct transaction *transaction, int64_t source_id, int64_t workspace_id,
+                     ibid_error *err) MUST_CHECK;
+ibid_code source_unmap(struct transaction *transaction, int64_t source_id, int64_t workspace_id,
+                       ibid_error *err) MUST_CHECK;
 /* Brings document_workspaces of at most `limit` documents after `*after_id` in line with the mappings, and
  * touches the rows of those that changed. *after_id moves on; 0 when done. One call a transaction. */
 ibid_code source_mapping_apply(struct transaction *transaction, int64_t source_id, size_t limit,

@@ -21,16 +21,16 @@
 /* IBID_ENOTFOUND when there is none. *ret_blob_orphaned: the document's bytes were in the blob store and no
  * other document has the same: after commit the caller removes the blob `ret_sha256`. */
 struct removal {
-    int64_t seq;         /* complete once every vector store has passed it and a sweep has run */
-    int64_t rows;        /* marked removed */
+    int64_t seq;  /* complete once every vector store has passed it and a sweep has run */
+    int64_t rows; /* marked removed */
     bool blob_orphaned;
     struct sha256 sha256;
 };
 ibid_code document_remove(struct transaction *transaction, int64_t document_id, const char *reason,
                           struct removal *ret, ibid_error *err) MUST_CHECK;
 /* Whether anything of the document is left anywhere in the store but its ledger line and audit. */
-ibid_code document_is_gone(struct transaction *transaction, int64_t document_id, bool *ret, ibid_error *err)
-    MUST_CHECK;
+ibid_code document_is_gone(struct transaction *transaction, int64_t document_id, bool *ret,
+                           ibid_error *err) MUST_CHECK;
 
 /* A vector store tells what it has applied (and made durable). Never goes back, but for a store that
  * was dropped: watermark_forget. */
@@ -46,5 +46,5 @@ struct sweep_result {
 /* Deletes at most `limit` removed rows that every vector store with a watermark in their collection has
  * passed, and chunks and vectors no row needs any more. A collection without any watermark is followed by
  * nothing: its removed rows go at once. */
-ibid_code sweep(struct transaction *transaction, size_t limit, struct sweep_result *ret, ibid_error *err)
-    MUST_CHECK;
+ibid_code sweep(struct transaction *transaction, size_t limit, struct sweep_result *ret,
+                ibid_error *err) MUST_CHECK;

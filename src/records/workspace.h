@@ -26,10 +26,10 @@ ibid_code user_load(struct transaction *transaction, int64_t id, struct arena *a
 ibid_code user_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
                             struct user *ret, ibid_error *err) MUST_CHECK;
 /* `draft`: name, display_name, system_admin. IBID_ECONFLICT when the name is taken. */
-ibid_code user_create(struct transaction *transaction, const struct user *draft, int64_t *ret_id, ibid_error *err)
-    MUST_CHECK;
-ibid_code user_set_disabled(struct transaction *transaction, int64_t id, bool disabled, ibid_error *err)
-    MUST_CHECK;
+ibid_code user_create(struct transaction *transaction, const struct user *draft, int64_t *ret_id,
+                      ibid_error *err) MUST_CHECK;
+ibid_code user_set_disabled(struct transaction *transaction, int64_t id, bool disabled,
+                            ibid_error *err) MUST_CHECK;
 
 struct workspace {
     int64_t id;
@@ -37,8 +37,8 @@ struct workspace {
     bool personal;
     int64_t created_at;
 };
-ibid_code workspace_load(struct transaction *transaction, int64_t id, struct arena *arena, struct workspace *ret,
-                         ibid_error *err) MUST_CHECK;
+ibid_code workspace_load(struct transaction *transaction, int64_t id, struct arena *arena,
+                         struct workspace *ret, ibid_error *err) MUST_CHECK;
 ibid_code workspace_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
                                  struct workspace *ret, ibid_error *err) MUST_CHECK;
 ibid_code workspace_list(struct transaction *transaction, struct arena *arena, struct workspace **ret,
@@ -68,7 +68,8 @@ struct token_record {
 };
 /* Stores a token's hash; access/token.h makes tokens. */
 ibid_code token_record_create(struct transaction *transaction, const struct token_record *draft,
-                              const unsigned char hash[TOKEN_HASH_SIZE], int64_t *ret_id, ibid_error *err) MUST_CHECK;
+                              const unsigned char hash[TOKEN_HASH_SIZE], int64_t *ret_id,
+                              ibid_error *err) MUST_CHECK;
 /* IBID_ENOTFOUND when no token has that hash; revoked and expired ones are found. */
 ibid_code token_record_find(struct transaction *transaction, const unsigned char hash[TOKEN_HASH_SIZE],
                             struct arena *arena, struct token_record *ret, ibid_error *err) MUST_CHECK;
