@@ -6,8 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void (*exhausted_handler)(size_t size); /* see memory_set_exhausted() */
+
+void memory_set_exhausted(void (*handler)(size_t size))
+{
+    exhausted_handler = handler;
+}
+
 static _Noreturn void out_of_memory(size_t size)
 {
+    if (exhausted_handler)
+        exhausted_handler(size);
     fprintf(stderr, "ibid: out of memory (%zu bytes asked for)\n", size);
     abort();
 }

@@ -16,6 +16,11 @@ char *xstrdup(const char *string) __attribute__((malloc, returns_nonnull));
 char *xmemdup0(const void *data, size_t size) __attribute__((malloc, returns_nonnull));
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2), malloc));
 
+/* Called instead of stopping the process with a message when memory runs out; it must not return.
+ * For a process of its own that reports the want of memory by its exit code; set while the process
+ * has one thread. */
+void memory_set_exhausted(void (*handler)(size_t size));
+
 /* AUTO_FREE char *path = ...;  is freed at the end of its block. */
 void memory_auto_free(void *pointer_to_pointer);
 #define AUTO_FREE __attribute__((cleanup(memory_auto_free)))

@@ -34,11 +34,11 @@ enum extract_broker { BROKER_EXTRACT, BROKER_EXTRACT_PDF, BROKER_COUNT };
 
 /* name, version (raise it when the same file gives another result), broker, media types, suffixes */
 #define EXTRACTOR_MAP(X)                                                                           \
-    X(text, 1, BROKER_EXTRACT, "text/plain", ".txt .text .log .csv .tsv .ini .conf .cfg .adoc .rst .org .tex " \
-                               ".c .h .cc .cpp .hpp .py .js .ts .go .rs .java .rb .php .sh .sql .css .json .xml .yaml .yml .toml") \
-    X(markdown, 1, BROKER_EXTRACT, "text/markdown", ".md .markdown .mdown")                        \
-    X(html, 1, BROKER_EXTRACT, "text/html application/xhtml+xml", ".html .htm .xhtml")             \
-    X(docx, 1, BROKER_EXTRACT, "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx .docm") \
+    X(text, 1, BROKER_EXTRACT, "text/plain text/csv text/tab-separated-values text/x-source text/asciidoc " \
+                               "application/json application/xml application/yaml application/toml",         \
+                               ".txt .text .log .csv .tsv .ini .conf .cfg .adoc .asciidoc .rst .org .tex "   \
+                               ".c .h .cc .cpp .hpp .py .js .ts .go .rs .java .rb .php .sh .sql .css .json " \
+                               ".jsonl .xml .yaml .yml .toml")                                               \
     X(pdf, 1, BROKER_EXTRACT_PDF, "application/pdf", ".pdf")
 
 typedef void extract_function(struct emitter *emitter, const struct extract_input *input);
