@@ -1,0 +1,18 @@
+/* Whole sentences in windows of equal size. */
+#include "chunker/members.h"
+#include "chunker/packer.h"
+
+static ibid_code split(const struct extraction *extraction, struct str title, const struct chunking *chunking,
+                       const struct token_counter *counter, struct arena *arena, struct chunk **ret_chunks,
+                       size_t *ret_count, ibid_error *err)
+{
+    static const struct packing packing = {.unit = PIECE_SENTENCE};
+    return pack_chunks(extraction, title, chunking, counter, &packing, arena, ret_chunks, ret_count, err);
+}
+
+const struct chunker_ops chunker_sentence = {
+    .name = "sentence",
+    .help = "As many whole sentences as fit, whatever the structure.",
+    .version = 1,
+    .split = split,
+};
