@@ -25,14 +25,14 @@
 #include "model/scope.h"
 
 enum vector_store_capability {
-    VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope inside the search: else refused for shared collections */
+    VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope: else refused for shared collections */
     VECTOR_STORE_KEYWORD = 1 << 1,      /* has a keyword side with scores */
     VECTOR_STORE_EXACT_SCORES = 1 << 2, /* can score given rows on both sides */
 };
 
 /* How to open: borrowed for the call, but `rows`, which must outlive the store. */
 struct vector_store_context {
-    const char *folder;             /* the store's own, made when missing; NULL for remote engines */
+    const char *folder; /* the store's own, made when missing; NULL for remote engines */
     const struct row_source *rows;
 };
 
@@ -55,11 +55,20 @@ struct term_query {
     const struct str *terms; /* folded, as model/terms.h gives them */
     const float *weights;    /* one for each term; NULL: all 1 */
     size_t count;
-    float k1, b;             /* BM25: Robertson & Zaragoza 2009; usually 0.9 and 0.4 */
+    float k1, b; /* BM25: Robertson & Zaragoza 2009; usually 0.9 and 0.4 */
+};
+
+enum {
+    VECTOR_STORE_K_LIMIT = 10000,
+    TERM_QUERY_LIMIT = 1024,
+    VECTOR_DIMENSION_MIN = 64,
+    VECTOR_DIMENSION_MAX = 4096,
 };
 
 struct vector_store_stats {
-    int64_t watermark;   /* seq that has been applied */
+    int64_t watermark; /* seq that has been applied: searchable */
+    int64_t durable;   /* seq up to which it would survive a crash: the metadata store keeps the removed rows
+                          above it, so that their removal can be read again */
     uint64_t rows, vectors, tombstones, segments, bytes_on_disk, bytes_in_memory;
     bool rebuilding;
 };
@@ -93,7 +102,15 @@ struct vector_store_ops {
     /* Applies all committed changes of the collection up to now; on return they are searchable.
      * Called by one thread at a time per collection; searches go on meanwhile.
      * Stops early with IBID_ECANCELED when *cancel becomes true; what was applied stays. */
-    ibid_code (*follow)(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel, ibid_error *err);
+    ibid_code (*follow)(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
+                        ibid_error *err);
+
+    /* Makes what was applied durable (stats: durable == watermark) and rewrites whatever still holds bytes of
+     * a removed row: on return a row removed before is nowhere on the store's disk. For receipts of deletion
+     * and for idle times; searches go on meanwhile. Called as follow is, never beside it for one collection.
+     */
+    ibid_code (*compact)(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
+                         ibid_error *err);
 
     /* Deletes everything held for the collection, from disk too. */
     ibid_code (*drop)(struct vector_store *store, int64_t collection_id, ibid_error *err);
@@ -107,11 +124,13 @@ struct vector_store_ops {
     /* The `k` rows nearest to `vector` (length 1), best first, ties by row_id; into out[k]. */
     ibid_code (*nearest)(struct selection *selection, const float *vector, size_t k, struct candidate *out,
                          size_t *ret_count, ibid_error *err);
-    /* The `k` rows that score best by BM25 (only those with any term), best first, ties by row_id. */
+    /* The `k` rows that score best by BM25 (only those with any term), best first, ties by row_id.
+     * What BM25 counts (rows, their length, how many hold a term) is counted over all rows the scope may
+     * read, whatever the filter: no score tells of what the caller may not see. See bm25.h. */
     ibid_code (*match)(struct selection *selection, const struct term_query *query, size_t k,
                        struct candidate *out, size_t *ret_count, ibid_error *err);
-    /* Fills in both sides for rows of the selection: `candidates` gives the row_ids. `vector` or `query` may be
-     * NULL. A row outside the selection gets NAN on both sides. */
+    /* Fills in both sides for rows of the selection: `candidates` gives the row_ids. `vector` or `query` may
+     * be NULL. A row outside the selection gets NAN on both sides. */
     ibid_code (*score)(struct selection *selection, const float *vector, const struct term_query *query,
                        struct candidate *candidates, size_t count, ibid_error *err);
     /* Row ids above `after_row` in ascending order: listing by filter alone. */
@@ -134,25 +153,30 @@ struct vector_store {
 /* First member of every selection's own struct. */
 struct selection {
     const struct vector_store_ops *ops;
-    uint64_t count;      /* rows in it */
+    uint64_t count; /* rows in it */
     uint32_t dimension;
 };
 
-extern const struct vector_store_ops *const vector_store_registry[]; /* NULL-ended; the first is the default */
+/* NULL-ended; the first is the default. */
+extern const struct vector_store_ops *const vector_store_registry[];
 const struct vector_store_ops *vector_store_find(const char *name);
 
 /* Wrappers that check arguments once and answer IBID_EUNSUPPORTED for what a member cannot do.
  * See struct vector_store_ops for what each does. An empty scope gives an empty selection without
- * asking the member. k is 1..10000. */
+ * asking the member. k is 1..VECTOR_STORE_K_LIMIT, a query has at most TERM_QUERY_LIMIT terms. */
 ibid_code vector_store_open(const struct vector_store_ops *ops, const struct vector_store_context *context,
                             const void *options, struct vector_store **ret, ibid_error *err) MUST_CHECK;
 void vector_store_close(struct vector_store *take_store);
-ibid_code vector_store_attach(struct vector_store *store, const struct vector_space *space, ibid_error *err) MUST_CHECK;
+ibid_code vector_store_attach(struct vector_store *store, const struct vector_space *space,
+                              ibid_error *err) MUST_CHECK;
 ibid_code vector_store_follow(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
                               ibid_error *err) MUST_CHECK;
+ibid_code vector_store_compact(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
+                               ibid_error *err) MUST_CHECK;
 ibid_code vector_store_drop(struct vector_store *store, int64_t collection_id, ibid_error *err) MUST_CHECK;
 ibid_code vector_store_select(struct vector_store *store, int64_t collection_id, const struct scope *scope,
-                              const struct filter *filter, struct selection **ret, ibid_error *err) MUST_CHECK;
+                              const struct filter *filter, struct selection **ret,
+                              ibid_error *err) MUST_CHECK;
 void selection_free(struct selection *take_selection);
 ibid_code selection_nearest(struct selection *selection, const float *vector, size_t k, struct candidate *out,
                             size_t *ret_count, ibid_error *err) MUST_CHECK;
@@ -162,7 +186,8 @@ ibid_code selection_score(struct selection *selection, const float *vector, cons
                           struct candidate *candidates, size_t count, ibid_error *err) MUST_CHECK;
 ibid_code selection_list(struct selection *selection, int64_t after_row, size_t limit, int64_t *out,
                          size_t *ret_count, ibid_error *err) MUST_CHECK;
-ibid_code vector_store_stats(struct vector_store *store, int64_t collection_id, struct vector_store_stats *ret,
-                             ibid_error *err) MUST_CHECK;
-ibid_code vector_store_verify(struct vector_store *store, int64_t collection_id, bool repair, struct arena *arena,
-                              struct vector_store_finding **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code vector_store_stats(struct vector_store *store, int64_t collection_id,
+                             struct vector_store_stats *ret, ibid_error *err) MUST_CHECK;
+ibid_code vector_store_verify(struct vector_store *store, int64_t collection_id, bool repair,
+                              struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
+                              ibid_error *err) MUST_CHECK;
