@@ -568,12 +568,17 @@ static struct weighted_query weigh(const struct memory_selection *self, const st
     struct weighted_query result = {query, xcalloc(query->count, sizeof(float)),
                                     bm25_norm(query->k1, query->b, length, rows)};
     for (size_t term = 0; term < query->count; term++) {
+        if (query->idf)
+            query->idf[term] = 0;
         if (is_repeated(query, term))
             continue;
         uint64_t df = 0;
         for (size_t i = 0; i < self->version->count; i++)
             df += self->readable[i] && term_frequency(self->version->rows[i], query->terms[term]) > 0;
-        result.weights[term] = bm25_idf(rows, df) * (query->weights ? query->weights[term] : 1);
+        const float idf = bm25_idf(rows, df);
+        if (query->idf)
+            query->idf[term] = idf;
+        result.weights[term] = idf * (query->weights ? query->weights[term] : 1);
     }
     return result;
 }

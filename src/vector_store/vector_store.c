@@ -201,6 +201,8 @@ ibid_code selection_match(struct selection *selection, const struct term_query *
 {
     TRY(check_k(k, err));
     TRY(check_query(selection, query, err));
+    for (size_t i = 0; query->idf && i < query->count; i++)
+        query->idf[i] = NAN;
     return selection->ops->match(selection, query, k, out, ret_count, err);
 }
 

@@ -56,6 +56,8 @@ struct term_query {
     const float *weights;    /* one for each term; NULL: all 1 */
     size_t count;
     float k1, b; /* BM25: Robertson & Zaragoza 2009; usually 0.9 and 0.4 */
+    float *idf;  /* NULL, or room for one value a term: match says there how rare each is (0 for a repeated
+                    term; NAN where an engine keeps it to itself) */
 };
 
 enum {

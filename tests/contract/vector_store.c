@@ -497,7 +497,8 @@ static void test_keyword_scores_are_bm25(void **state)
     follow(bench);
     struct selection *selection = select_rows(bench->store, &scope_one, NULL);
     const struct str terms[] = {STR("water"), STR("pressur"), STR("water")};
-    const struct term_query query = {.terms = terms, .count = 3, .k1 = 1.2f, .b = 0.75f};
+    float idf[3] = {-1, -1, -1};
+    const struct term_query query = {.terms = terms, .count = 3, .k1 = 1.2f, .b = 0.75f, .idf = idf};
     struct candidate found[4];
     size_t count;
     assert_ok(selection_match(selection, &query, 4, found, &count, err));
@@ -510,6 +511,10 @@ static void test_keyword_scores_are_bm25(void **state)
     for (size_t i = 0; i < count; i++) {
         assert_true(fabs(found[i].bm25 - (found[i].row_id == 1 ? first : second)) < 1e-5);
         assert_true(isnan(found[i].similarity));
+    }
+    if (!isnan(idf[0])) { /* the member tells */
+        assert_true(fabs(idf[0] - water) < 1e-5 && fabs(idf[1] - pressure) < 1e-5);
+        assert_true(idf[2] == 0);
     }
     float vector[DIMENSION] = {1};
     ibid_error error = {0};
