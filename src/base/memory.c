@@ -13,7 +13,7 @@ void memory_set_exhausted(void (*handler)(size_t size))
     exhausted_handler = handler;
 }
 
-static _Noreturn void out_of_memory(size_t size)
+void memory_exhausted(size_t size)
 {
     if (exhausted_handler)
         exhausted_handler(size);
@@ -25,7 +25,7 @@ void *xmalloc(size_t size)
 {
     void *pointer = malloc(size ? size : 1);
     if (!pointer)
-        out_of_memory(size);
+        memory_exhausted(size);
     return pointer;
 }
 
@@ -33,7 +33,7 @@ void *xcalloc(size_t count, size_t size)
 {
     void *pointer = calloc(count ? count : 1, size ? size : 1);
     if (!pointer)
-        out_of_memory(count * size);
+        memory_exhausted(count * size);
     return pointer;
 }
 
@@ -41,10 +41,10 @@ void *xrealloc(void *pointer, size_t count, size_t size)
 {
     size_t total;
     if (__builtin_mul_overflow(count, size, &total))
-        out_of_memory(SIZE_MAX);
+        memory_exhausted(SIZE_MAX);
     pointer = realloc(pointer, total ? total : 1);
     if (!pointer)
-        out_of_memory(total);
+        memory_exhausted(total);
     return pointer;
 }
 
@@ -52,7 +52,7 @@ void *xaligned_alloc(size_t alignment, size_t size)
 {
     void *pointer = NULL;
     if (posix_memalign(&pointer, alignment, size ? size : 1) != 0)
-        out_of_memory(size);
+        memory_exhausted(size);
     return pointer;
 }
 
@@ -76,7 +76,7 @@ char *xasprintf(const char *format, ...)
     va_list args;
     va_start(args, format);
     if (vasprintf(&text, format, args) < 0)
-        out_of_memory(0);
+        memory_exhausted(0);
     va_end(args);
     return text;
 }

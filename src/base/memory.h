@@ -20,6 +20,8 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2), ma
  * For a process of its own that reports the want of memory by its exit code; set while the process
  * has one thread. */
 void memory_set_exhausted(void (*handler)(size_t size));
+/* Does what happens when memory runs out; for what a library could not allocate. */
+void memory_exhausted(size_t size) __attribute__((noreturn));
 
 /* AUTO_FREE char *path = ...;  is freed at the end of its block. */
 void memory_auto_free(void *pointer_to_pointer);

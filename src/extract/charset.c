@@ -256,23 +256,18 @@ static bool convert(struct str bytes, const char *charset, struct decoded_text *
     return U_SUCCESS(status) && !decoded->storage.overflowed;
 }
 
-/* Counts the bytes that the host is going to replace. */
-static size_t count_ill_formed(struct str text)
+/* Takes UTF-8 as it is, or a repaired copy when there is something wrong in it. */
+static void take_utf8(struct str bytes, struct decoded_text *ret)
 {
-    size_t count = 0;
-    for (size_t at = 0; at < text.size;) {
-        size_t length = utf8_sequence_length(text.data + at, text.size - at);
-        count += length == 0;
-        at += length ? length : 1;
-    }
-    return count;
-}
-
-static void keep_utf8(struct str bytes, struct decoded_text *ret)
-{
-    set_name(ret->charset, "UTF-8");
     ret->text = bytes;
-    ret->replaced = count_ill_formed(bytes);
+    if (utf8_is_valid(bytes) && !(bytes.size && memchr(bytes.data, '\0', bytes.size)))
+        return;
+    struct buffer repaired = BUFFER(DECODED_LIMIT);
+    size_t replaced = utf8_append_repaired(&repaired, bytes);
+    buffer_release(&ret->storage);
+    ret->storage = repaired;
+    ret->text = buffer_str(&ret->storage);
+    ret->replaced += replaced;
 }
 
 /* The charset of bytes without a byte order mark. */
@@ -298,8 +293,11 @@ void charset_decode(struct str bytes, struct str declared, struct decoded_text *
     if (mark == 0)
         determine(bytes, declared, ret->charset);
     struct str rest = str_slice(bytes, mark, bytes.size);
-    if (is_nocase(ret->charset, "UTF-8") || !convert(rest, ret->charset, ret))
-        keep_utf8(rest, ret);
+    if (!is_nocase(ret->charset, "UTF-8") && convert(rest, ret->charset, ret))
+        rest = ret->text;
+    else
+        set_name(ret->charset, "UTF-8");
+    take_utf8(rest, ret);
 }
 
 void charset_release(struct decoded_text *decoded)

@@ -8,7 +8,7 @@
 #include "base/str.h"
 
 struct decoded_text {
-    struct str text;       /* borrowed from the input or from `storage`; not yet free of NUL */
+    struct str text;       /* well-formed, without NUL; borrowed from the input or from `storage` */
     struct buffer storage; /* release it */
     char charset[64];      /* what it was read as: "UTF-8", "windows-1252", "Shift_JIS"... */
     size_t replaced;       /* how many sequences had no meaning in it (U+FFFD stands there) */

@@ -39,6 +39,8 @@ enum extract_broker { BROKER_EXTRACT, BROKER_EXTRACT_PDF, BROKER_COUNT };
                                ".txt .text .log .csv .tsv .ini .conf .cfg .adoc .asciidoc .rst .org .tex "   \
                                ".c .h .cc .cpp .hpp .py .js .ts .go .rs .java .rb .php .sh .sql .css .json " \
                                ".jsonl .xml .yaml .yml .toml")                                               \
+    X(markdown, 1, BROKER_EXTRACT, "text/markdown", ".md .markdown .mdown")                        \
+    X(html, 1, BROKER_EXTRACT, "text/html application/xhtml+xml", ".html .htm .xhtml")             \
     X(pdf, 1, BROKER_EXTRACT_PDF, "application/pdf", ".pdf")
 
 typedef void extract_function(struct emitter *emitter, const struct extract_input *input);

@@ -12,3 +12,5 @@ typedef void text_reader(struct emitter *emitter, struct str text);
 void text_decode(struct emitter *emitter, const struct extract_input *input, struct decoded_text *ret);
 
 extract_function extract_text;
+extract_function extract_html;
+extract_function extract_markdown;
