@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "net/unix_socket.h"
 #include "net/url.h"
 
 enum {
@@ -41,6 +42,7 @@ struct exchange {
     struct arena *arena;
     struct url url;
     const char *proxy;
+    char unix_socket[UNIX_SOCKET_PATH_SIZE]; /* as it fits an address */
     const char *method;
     bool send_body;
     struct curl_slist *header_list;
@@ -377,7 +379,7 @@ static void set_connection(CURL *easy, struct exchange *exchange)
         SET(CURLOPT_CAINFO, policy->ca_file);
     SET(CURLOPT_PROXY, exchange->proxy ? exchange->proxy : "");
     if (exchange->request->unix_socket)
-        SET(CURLOPT_UNIX_SOCKET_PATH, exchange->request->unix_socket);
+        SET(CURLOPT_UNIX_SOCKET_PATH, exchange->unix_socket);
 }
 
 static void set_options(CURL *easy, struct exchange *exchange, const char *url)
@@ -594,6 +596,9 @@ ibid_code http_client_send(struct http_client *client, const struct http_request
         return fail(err, IBID_EINVAL, "'%s' is no HTTP method", exchange.method);
     if (exchange.body_start < 0)
         exchange.body_start = 0;
+    int folder_fd = -1;
+    if (request->unix_socket)
+        TRY(unix_socket_name(request->unix_socket, exchange.unix_socket, &folder_fd, err));
     struct session *session = session_take(client);
     ibid_code code = run_call(session, &exchange, err);
     if (code == IBID_OK && request->sink && is_success(&exchange)) {
@@ -606,6 +611,8 @@ ibid_code http_client_send(struct http_client *client, const struct http_request
         ret->body = arena_str(arena, buffer_str(&exchange.body));
     }
     session_give_back(client, session);
+    if (folder_fd >= 0)
+        close(folder_fd);
     curl_slist_free_all(exchange.header_list);
     buffer_release(&exchange.body);
     return code;

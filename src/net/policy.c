@@ -48,20 +48,6 @@ const struct option_section net_section = {
     .table = net_options,
 };
 
-static bool is_host_name(struct str text)
-{
-    if (text.size == 0 || text.size > 253)
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        const unsigned char byte = (unsigned char)text.data[i];
-        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
-        if (!plain)
-            return false;
-    }
-    return true;
-}
-
 static bool parse_rule(struct str text, struct net_rule *ret)
 {
     struct net_rule rule = {0};
@@ -88,7 +74,7 @@ static bool parse_rule(struct str text, struct net_rule *ret)
         rule.subdomains = true;
         host = str_slice(host, 1, host.size);
     }
-    if (!rule.is_range && !is_host_name(host))
+    if (!rule.is_range && !url_is_host_name(host))
         return false;
     rule.host = host;
     *ret = rule;

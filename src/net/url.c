@@ -108,3 +108,17 @@ bool url_unescape(struct str text, bool form, struct arena *arena, struct str *r
     *ret = (struct str){out, size};
     return true;
 }
+
+bool url_is_host_name(struct str text)
+{
+    if (text.size == 0 || text.size > 253)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        const unsigned char byte = (unsigned char)text.data[i];
+        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
+        if (!plain)
+            return false;
+    }
+    return true;
+}

@@ -25,3 +25,6 @@ bool url_same_origin(const struct url *a, const struct url *b);
 void url_append_escaped(struct buffer *out, struct str text);
 /* Decodes %XX (and '+' as a space when `form`) into the arena; false for broken escapes and for NUL. */
 bool url_unescape(struct str text, bool form, struct arena *arena, struct str *ret);
+
+/* Letters, digits, '-', '_' and '.', at most 253 bytes: a name or an IPv4 address. */
+bool url_is_host_name(struct str text);
