@@ -15,7 +15,7 @@ ibid_code unix_socket_name(const char *path, char out[UNIX_SOCKET_PATH_SIZE], in
                            ibid_error *err)
 {
     if (strlen(path) < UNIX_SOCKET_PATH_SIZE) {
-        strcpy(out, path);
+        snprintf(out, UNIX_SOCKET_PATH_SIZE, "%s", path);
         *ret_folder_fd = -1;
         return IBID_OK;
     }
