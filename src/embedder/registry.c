@@ -2,6 +2,7 @@
 #include "embedder/members.h"
 
 const struct embedder_ops *const embedder_registry[] = {
+    &embedder_local,
     &embedder_hash,
     NULL,
 };

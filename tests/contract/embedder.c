@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 #include "embedder/embedder.h"
+#include "embedder/local/local.h"
+#include "tests/tiny_model.h"
 
 /* How a member is opened for this test. */
 struct fixture {
@@ -23,7 +25,26 @@ static const char *prepare_nothing(const struct embedder_ops *ops, void *options
     return NULL;
 }
 
+/* The folder of a model with random weights. */
+static char *tiny_folder;
+
+static const char *prepare_local(const struct embedder_ops *ops, void *options, struct arena *arena)
+{
+    struct local_options *local = options;
+    tiny_folder = temporary_folder();
+    tiny_model_write(tiny_folder, "", false);
+    local->model = local->models_folder = tiny_folder;
+    return NULL;
+}
+
+static void finish_local(void)
+{
+    assert_ok(folder_remove(tiny_folder, err));
+    free(tiny_folder);
+}
+
 static const struct fixture fixtures[] = {
+    {"local", prepare_local, finish_local},
     {"hash", prepare_nothing, NULL},
 };
 

@@ -71,7 +71,7 @@ static void place(struct builder *builder, int32_t state, size_t low, size_t hig
         builder->units[state].id = builder->entries[low++].id;
     if (low == high)
         return;
-    unsigned char bytes[256];
+    unsigned char bytes[256] = {0};
     const size_t count = child_bytes(builder, low, high, depth, bytes);
     const size_t base = find_base(builder, bytes, count);
     builder->units[state].base = (int32_t)base;

@@ -323,7 +323,7 @@ static ibid_code read_template_item(struct wordpiece *self, const json_t *item, 
     if (json_array_size(ids) == 0)
         return fail(err, IBID_EFORMAT, "the tokenizer's template names the token '%s' without ids", key);
     for (size_t i = 0; i < json_array_size(ids); i++) {
-        int32_t id;
+        int32_t id = 0;
         TRY(read_id(json_array_get(ids, i), &id, err));
         note_id(self, id);
         TRY(add_special(*text_seen ? &self->after : &self->before, id, err));
@@ -346,7 +346,7 @@ static ibid_code read_template(struct wordpiece *self, const json_t *processor, 
 /* {"type": "BertProcessing", "cls": ["[CLS]", 101], "sep": ["[SEP]", 102]} */
 static ibid_code read_bert_processing(struct wordpiece *self, const json_t *processor, ibid_error *err)
 {
-    int32_t first, last;
+    int32_t first = 0, last = 0;
     TRY(read_id(json_array_get(json_object_get(processor, "cls"), 1), &first, err));
     TRY(read_id(json_array_get(json_object_get(processor, "sep"), 1), &last, err));
     note_id(self, first);
