@@ -25,13 +25,12 @@ struct search_context {
     struct metadata_store *metadata_store;
     struct vector_store *vector_store;
     const struct row_source *rows; /* for query.similar_to */
-    struct embedder *embedder;     /* NULL: by keyword only */
     struct slots *slots;           /* compute permits; NULL: none are needed */
     const struct search_settings *settings;
 };
 
-/* Searches with caches of its own: vectors of queries, languages, analyzers. Thread-safe. Make a new one
- * when the embedder changes. */
+/* Searches with caches of its own: vectors of queries, languages, analyzers. Thread-safe; one for each
+ * instance. */
 struct searcher;
 
 struct searcher *searcher_new(const struct search_context *context) __attribute__((returns_nonnull));
@@ -83,9 +82,11 @@ struct search_result {
     struct search_timing timing;
 };
 
-/* Searches as `scope` allows. Results live in `arena`. IBID_EINVAL for a query that no search could carry
+/* Searches as `scope` allows. `embedder` turns texts into vectors; NULL when there is none. Results live in
+ * `arena`. IBID_EINVAL for a query that no search could carry
  * out (query_check), IBID_ENOTFOUND for an unknown collection or a row in `similar_to` that the scope may not
  * read, IBID_EUNAVAILABLE for a search by meaning alone without an embedder. A hybrid search whose
  * embedder is missing or fails goes on by keyword and says so in `degraded`. */
-ibid_code search_run(struct searcher *searcher, const struct scope *scope, const struct query *query,
-                     struct arena *arena, struct search_result *ret, ibid_error *err) MUST_CHECK;
+ibid_code search_run(struct searcher *searcher, struct embedder *embedder, const struct scope *scope,
+                     const struct query *query, struct arena *arena, struct search_result *ret,
+                     ibid_error *err) MUST_CHECK;
