@@ -16,7 +16,7 @@
 #include "model/row.h"
 #include "model/scope.h"
 
-/* stable string, whether it can still change by itself */
+/* name, stable string */
 #define PROCESSING_STATE_MAP(X)   \
     X(PENDING, "pending")         \
     X(IN_PROGRESS, "in_progress") \
@@ -115,10 +115,11 @@ ibid_code document_count(struct transaction *transaction, const struct scope *sc
 /* ---- changing --------------------------------------------------------------------------------- */
 
 /* Makes a pending document. Used of `draft`: source_id, external_key, document_title, source_url,
- * path, media_type, size, version, sha256, blob, owner_id (0: the source's workspace has none),
- * created_at, modified_at, file_id (empty: made from source and key), home_workspace_id and
- * home_collection_id (0: those of the source), metadata. Its workspaces are the home one and those
- * the source is mapped to. IBID_ECONFLICT when (source, key) or file_id exists. */
+ * path, author, media_type, language, size, version, sha256, blob, owner_id (0: none), created_at,
+ * modified_at, metadata, state, file_id (empty: made from source and key), home_collection_id (0: that of
+ * the source), and home_workspace_id. Its workspaces are those its source is mapped to, and the home one
+ * if the draft names it (as for an upload); 0 stands for the home of the source, and the mapping decides.
+ * IBID_ECONFLICT when (source, key) or file_id exists. */
 ibid_code document_create(struct transaction *transaction, const struct document *draft, int64_t *ret_id,
                           ibid_error *err) MUST_CHECK;
 

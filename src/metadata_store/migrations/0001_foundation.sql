@@ -153,7 +153,8 @@ CREATE TABLE documents (
 ) {strict};
 CREATE INDEX documents_by_sha256 ON documents (sha256);
 CREATE INDEX documents_by_processing ON documents (processing_state, id);
-CREATE INDEX documents_by_title ON documents (document_title);
+CREATE INDEX documents_by_source ON documents (source_id, id);
+CREATE INDEX documents_sensitive ON documents (id) WHERE state = 'sensitive';
 
 -- Who may see it. mapping_id names the source mapping it comes from; 0: home or shared by hand.
 CREATE TABLE document_workspaces (
@@ -180,8 +181,9 @@ CREATE TABLE document_metadata (
     document_id {int} NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
     key         TEXT NOT NULL,
     position    {int} NOT NULL, -- of several values of one key
-    text        TEXT,           -- strings; folded by nothing
-    number      {real},         -- numbers, booleans (0, 1), and strings that are times (microseconds)
+    text        TEXT,           -- one of the three is set, by the type of the value
+    number      {real},
+    boolean     {int},
     PRIMARY KEY (document_id, key, position)
 ) {clustered};
 CREATE INDEX document_metadata_by_text ON document_metadata (key, text);
@@ -193,6 +195,7 @@ CREATE TABLE revisions (
     sha256      {blob},
     extractor   TEXT NOT NULL, -- name and version
     text_size   {int} NOT NULL,
+    text_checksum {int} NOT NULL,
     page_count  {int} NOT NULL,
     created_at  {int} NOT NULL
 ) {strict};
@@ -227,7 +230,6 @@ CREATE TABLE chunk_sets (
 CREATE TABLE chunks (
     id             {id},
     chunk_set_id   {int} REFERENCES chunk_sets (id),
-    document_id    {int} NOT NULL,
     chunk_id       TEXT NOT NULL, -- for the outside
     chunk_index    {int} NOT NULL,
     origin         TEXT NOT NULL DEFAULT 'extracted' CHECK (origin IN ('extracted', 'external')),
@@ -246,7 +248,6 @@ CREATE TABLE chunks (
 ) {strict};
 CREATE UNIQUE INDEX chunks_by_set ON chunks (chunk_set_id, chunk_id);
 CREATE INDEX chunks_by_order ON chunks (chunk_set_id, chunk_index);
-CREATE INDEX chunks_by_document ON chunks (document_id);
 
 -- chunks.metadata taken apart, as document_metadata.
 CREATE TABLE chunk_metadata (
@@ -255,6 +256,7 @@ CREATE TABLE chunk_metadata (
     position {int} NOT NULL,
     text     TEXT,
     number   {real},
+    boolean  {int},
     PRIMARY KEY (chunk_id, key, position)
 ) {clustered};
 CREATE INDEX chunk_metadata_by_text ON chunk_metadata (key, text);
@@ -270,6 +272,13 @@ CREATE TABLE embeddings (
     created_at {int} NOT NULL,
     vector     {blob} NOT NULL -- f32, little-endian, length 1
 ) {strict};
+
+-- Vectors that were stored before the rows that will use them: swept when none has come.
+CREATE TABLE embeddings_ahead (
+    embedding_id {int} NOT NULL PRIMARY KEY,
+    created_at   {int} NOT NULL
+) {clustered};
+CREATE INDEX embeddings_ahead_by_time ON embeddings_ahead (created_at);
 
 CREATE TABLE rows (
     row_id        {id},
@@ -447,4 +456,3 @@ INSERT INTO collections (name, created_at) VALUES ('default', {now});
 INSERT INTO connectors (type, name, created_at) VALUES ('folder', 'folders', {now}), ('upload', 'uploads', {now});
 INSERT INTO sources (connector_id, location, home_workspace_id, collection_id, created_at)
 VALUES (2, 'uploads', 1, 1, {now});
-INSERT INTO source_workspaces (source_id, workspace_id, created_at) VALUES (1, 1, {now});

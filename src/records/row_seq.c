@@ -1,0 +1,80 @@
+#include "records/row_feed.h"
+#include "records/sql.h"
+
+ibid_code commit_seq_take(struct transaction *transaction, int64_t *ret, ibid_error *err)
+{
+    ASSERT(transaction->mode == TRANSACTION_WRITE);
+    if (transaction->commit_seq == 0) {
+        struct statement *statement;
+        TRY(statement_prepare(
+            transaction, "UPDATE counters SET value = value + 1 WHERE name = 'commit_seq' RETURNING value",
+            &statement, err));
+        TRY(sql_insert(statement, &transaction->commit_seq, err));
+    }
+    *ret = transaction->commit_seq;
+    return IBID_OK;
+}
+
+ibid_code commit_seq_read(struct transaction *transaction, int64_t *ret, ibid_error *err)
+{
+    return SQL_INT(transaction, "SELECT value FROM counters WHERE name = 'commit_seq'", 0, ret, err);
+}
+
+ibid_code rows_touch_document(struct transaction *transaction, int64_t document_id, ibid_error *err)
+{
+    int64_t any;
+    TRY(SQL_INT(transaction, "SELECT EXISTS (SELECT 1 FROM rows WHERE document_id = ?1 AND removed = 0)", 0,
+                &any, err, document_id));
+    if (!any)
+        return IBID_OK;
+    int64_t seq;
+    TRY(commit_seq_take(transaction, &seq, err));
+    TRY(SQL_RUN(transaction, "UPDATE rows SET seq = ?2 WHERE document_id = ?1 AND removed = 0", err,
+                document_id, seq));
+    return SQL_RUN(transaction,
+                   "UPDATE collections SET seq = ?2 WHERE id IN"
+                   " (SELECT DISTINCT collection_id FROM rows WHERE document_id = ?1 AND seq = ?2)",
+                   err, document_id, seq);
+}
+
+ibid_code row_pending(struct transaction *transaction, int64_t collection_id, int64_t after_row, size_t limit,
+                      struct arena *arena, struct pending_row **ret, size_t *ret_count, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(
+        transaction,
+        "SELECT r.row_id, r.document_id, c.embed_text FROM rows r JOIN chunks c ON c.id = r.chunk_id"
+        " WHERE r.collection_id = ?1 AND r.embedding_id IS NULL AND r.removed = 0 AND r.row_id > ?2"
+        " ORDER BY r.row_id LIMIT ?3",
+        &statement, err, collection_id, after_row, (int64_t)limit));
+    struct pending_row *rows = ARENA_ARRAY(arena, struct pending_row, limit);
+    size_t count = 0;
+    for (bool row;;) {
+        TRY(statement_step(statement, &row, err));
+        if (!row)
+            break;
+        rows[count++] = (struct pending_row){statement_int(statement, 0), statement_int(statement, 1),
+                                             sql_str(statement, 2, arena)};
+    }
+    *ret = rows;
+    *ret_count = count;
+    return IBID_OK;
+}
+
+ibid_code row_set_embedding(struct transaction *transaction, int64_t row_id, int64_t embedding_id,
+                            ibid_error *err)
+{
+    int64_t collection_id;
+    TRY(SQL_INT(transaction,
+                "SELECT collection_id FROM rows WHERE row_id = ?1 AND removed = 0 AND embedding_id IS "
+                "DISTINCT FROM ?2",
+                0, &collection_id, err, row_id, embedding_id));
+    if (collection_id == 0)
+        return IBID_OK;
+    int64_t seq;
+    TRY(commit_seq_take(transaction, &seq, err));
+    TRY(SQL_RUN(transaction, "UPDATE rows SET embedding_id = ?2, seq = ?3 WHERE row_id = ?1", err, row_id,
+                embedding_id, seq));
+    return SQL_RUN(transaction, "UPDATE collections SET seq = ?2 WHERE id = ?1 AND seq <> ?2", err,
+                   collection_id, seq);
+}
