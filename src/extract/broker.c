@@ -19,6 +19,7 @@
 #include "extract/emitter_core.h"
 #include "extract/protocol.h"
 #include "extract/sandbox.h"
+#include "extract/sanitizer.h"
 
 enum {
     CONTROL_FD = 0,
@@ -69,19 +70,17 @@ static void leave_child(void *context)
     _exit(CHILD_EXIT_DONE);
 }
 
-/* Leaves the child with null devices, the document and the output; all else is closed. */
+/* Gives the child null devices, the document and the output. */
 static void arrange_descriptors(const struct arrival *arrival)
 {
     int document = fcntl(arrival->fds[0], F_DUPFD, 16), output = fcntl(arrival->fds[1], F_DUPFD, 16);
     if (document < 0 || output < 0 || dup2(STDOUT_FILENO, STDIN_FILENO) < 0 ||
         dup2(document, CHILD_DOCUMENT_FD) < 0 || dup2(output, CHILD_OUTPUT_FD) < 0)
         _exit(CHILD_EXIT_SANDBOX);
-#ifndef __SANITIZE_ADDRESS__ /* else the report of a found bug would be lost */
+#ifndef SANITIZED_ADDRESSES /* else the report of a found bug would be lost */
     if (dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
         _exit(CHILD_EXIT_SANDBOX);
 #endif
-    if (close_range(CHILD_FIRST_FREE_FD, ~0U, 0) != 0)
-        _exit(CHILD_EXIT_SANDBOX);
 }
 
 static struct str map_document(void)
@@ -107,7 +106,7 @@ static _Noreturn void run_child(const struct sandbox *sandbox, const struct brok
     arrange_descriptors(arrival);
     struct str bytes = map_document();
     memory_set_exhausted(broker_out_of_memory);
-    struct sandbox_limits limits = {request->max_memory, request->max_cpu_time};
+    struct sandbox_limits limits = {request->max_memory, request->max_cpu_time, CHILD_FIRST_FREE_FD};
     ibid_error err;
     if (sandbox_enter(sandbox, &limits, &err) != IBID_OK)
         _exit(CHILD_EXIT_SANDBOX);

@@ -376,6 +376,9 @@ static ibid_code attempt(const struct job *job, struct extraction *ret, bool *re
     } else if (report.ending == ENDING_REFUSED) {
         code = fail(err, IBID_EUNAVAILABLE, "%s cannot start a process for a document: %s",
                     registry_broker_program(which), strerrordesc_np((int)report.detail));
+    } else if (report.ending == ENDING_EXIT && report.detail == CHILD_EXIT_SANDBOX) {
+        code = fail(err, IBID_EUNAVAILABLE, "a process of %s cannot enter its sandbox",
+                    registry_broker_program(which));
     } else {
         assembly_finish(assembly, &report, &job->request, job->arena, ret);
         name_extractor(job, &broker->link.hello, ret);
