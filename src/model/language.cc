@@ -25,6 +25,7 @@ const script_language scripts[] = {
     {USCRIPT_GUJARATI, "gu"}, {USCRIPT_GURMUKHI, "pa"},   {USCRIPT_KANNADA, "kn"},  {USCRIPT_MALAYALAM, "ml"},
 };
 constexpr size_t script_count = sizeof scripts / sizeof *scripts;
+constexpr size_t running_text = 256; // bytes
 constexpr size_t han = 0, hiragana = 1, katakana = 2;
 
 const char *detect_by_script(struct str text)
@@ -89,6 +90,8 @@ const char *language_detect(struct str text)
     bool reliable;
     CLD2::ExtDetectLanguageSummary(sample.data, static_cast<int>(sample.size), true, nullptr, 0, best,
                                    percent, score, nullptr, &bytes, &reliable);
-    const char *code = reliable && percent[0] > 50 ? standard_code(best[0]) : "";
+    // What CLD2 calls unreliable is a guess between two languages: in running text the first is mostly right.
+    bool usable = percent[0] > 50 && (reliable || sample.size >= running_text);
+    const char *code = usable ? standard_code(best[0]) : "";
     return *code ? code : detect_by_script(sample);
 }

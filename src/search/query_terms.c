@@ -46,8 +46,14 @@ static size_t known_word(const struct query_terms *terms, const struct str *surf
     return word < terms->word_count ? word : QUERY_WORD_LIMIT;
 }
 
-/* The terms at one position: a word, its stem, its parts. */
-static void add_word(struct query_terms *terms, const struct term *group, size_t count, size_t word)
+/* What is known of each word while the languages are gone through. */
+struct word_forms {
+    struct str surfaces[QUERY_WORD_LIMIT];
+    double weights[QUERY_WORD_LIMIT]; /* of the surface form */
+};
+
+/* The terms at one position: a word, its stem, its parts. True when the word is its own stem. */
+static bool add_word(struct query_terms *terms, const struct term *group, size_t count, size_t word)
 {
     const struct term *surface = &group[0];
     bool stemmed = false;
@@ -58,36 +64,42 @@ static void add_word(struct query_terms *terms, const struct term *group, size_t
         if (term && whole)
             word_set_add(&term->means, word);
     }
-    struct query_term *term = add_term(terms, surface->text, stemmed ? QUERY_WEIGHT_FORM : 1);
-    if (!term)
-        return;
-    word_set_add(&term->spells, word);
-    word_set_add(&term->means, word);
+    struct query_term *term = add_term(terms, surface->text, 0);
+    if (term) {
+        word_set_add(&term->spells, word);
+        word_set_add(&term->means, word);
+    }
+    return !stemmed;
 }
 
 /* The text in one language. The words are the same in each: only stems differ. */
-static void add_language(struct query_terms *terms, const struct term *found, size_t count,
-                         struct str *surfaces, bool first)
+static void add_language(struct query_terms *terms, const struct term *found, size_t count, double share,
+                         struct word_forms *forms, bool first)
 {
+    struct word_set seen = {0};
     size_t position = 0;
     for (size_t i = 0, end; i < count && position < QUERY_WORD_LIMIT; i = end, position++) {
         for (end = i + 1; end < count && found[end].position == found[i].position;)
             end++;
-        size_t word = known_word(terms, surfaces, found[i].text);
+        size_t word = known_word(terms, forms->surfaces, found[i].text);
         if (word == QUERY_WORD_LIMIT) {
             word = terms->word_count++;
-            surfaces[word] = found[i].text;
+            forms->surfaces[word] = found[i].text;
         }
         if (first)
             terms->sequence[terms->sequence_count++] = (uint8_t)word;
-        add_word(terms, &found[i], end - i, word);
+        bool own_stem = add_word(terms, &found[i], end - i, word);
+        if (!word_set_has(&seen, word))
+            forms->weights[word] += share * (own_stem ? 1 : (double)QUERY_WEIGHT_FORM);
+        word_set_add(&seen, word);
     }
 }
 
-void query_terms_make(struct analyzer *analyzer, struct str text, const struct str *languages,
+void query_terms_make(struct analyzer *analyzer, struct str text, const struct query_language *languages,
                       size_t language_count, struct arena *arena, struct query_terms *ret)
 {
-    struct str surfaces[QUERY_WORD_LIMIT];
+    struct word_forms forms = {0};
+    double total = 0;
     *ret = (struct query_terms){
         .terms = ARENA_ARRAY(arena, struct query_term, TERM_QUERY_LIMIT),
         .texts = ARENA_ARRAY(arena, struct str, TERM_QUERY_LIMIT),
@@ -99,9 +111,12 @@ void query_terms_make(struct analyzer *analyzer, struct str text, const struct s
     for (size_t i = 0; i < language_count && i < QUERY_LANGUAGE_LIMIT; i++) {
         struct term *found;
         size_t count;
-        analyzer_terms(analyzer, text, languages[i], arena, &found, &count);
-        add_language(ret, found, count, surfaces, i == 0);
+        analyzer_terms(analyzer, text, languages[i].code, arena, &found, &count);
+        add_language(ret, found, count, languages[i].share, &forms, i == 0);
+        total += languages[i].share;
     }
+    for (size_t word = 0; word < ret->word_count; word++)
+        add_term(ret, forms.surfaces[word], (float)(forms.weights[word] / total));
 }
 
 struct term_query query_terms_query(struct query_terms *terms, double k1, double b)

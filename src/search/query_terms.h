@@ -57,11 +57,17 @@ struct query_terms {
     size_t slot_count; /* a power of two */
 };
 
-/* Takes a query's text apart, once for each language (ISO 639-1, or "" for the usual one of the script): the
- * texts searched may be in any of them, and a stem that no text has does no harm. A stem (or a word that is
- * its own stem) weighs 1, the exact form beside its stem QUERY_WEIGHT_FORM, parts of identifiers
- * QUERY_WEIGHT_PART. Everything lives in `arena`. */
-void query_terms_make(struct analyzer *analyzer, struct str text, const struct str *languages,
+/* A language of the texts that are searched, and the share of them that is in it. */
+struct query_language {
+    struct str code; /* ISO 639-1, or "" for the usual one of each script */
+    double share;    /* 0..1 */
+};
+
+/* Takes a query's text apart, once for each language: the texts searched may be in any of them. A stem
+ * weighs 1, parts of identifiers QUERY_WEIGHT_PART. The exact form of a word weighs QUERY_WEIGHT_FORM where
+ * it has another stem and 1 where it is its own, each language having its share in that. Everything lives in
+ * `arena`. */
+void query_terms_make(struct analyzer *analyzer, struct str text, const struct query_language *languages,
                       size_t language_count, struct arena *arena, struct query_terms *ret);
 
 #define QUERY_WEIGHT_FORM 0.25f

@@ -29,7 +29,7 @@ static int tear_down(void **state)
 
 static void ask(struct fixture *fixture, const char *text, const char *first, const char *second)
 {
-    const struct str languages[] = {str_from(first), str_from(second)};
+    const struct query_language languages[] = {{str_from(first), 0.5}, {str_from(second), 0.5}};
     query_terms_make(fixture->analyzer, str_from(text), languages, second ? 2 : 1, &fixture->arena,
                      &fixture->terms);
 }
