@@ -53,3 +53,6 @@ ibid_code blob_store_put(struct blob_store *store, int fd, int64_t limit, struct
 ibid_code blob_store_open_blob(struct blob_store *store, const struct sha256 *hash, bool verify, int *ret_fd,
                                ibid_error *err) MUST_CHECK;
 ibid_code blob_store_remove(struct blob_store *store, const struct sha256 *hash, ibid_error *err) MUST_CHECK;
+ibid_code blob_store_list(struct blob_store *store,
+                          ibid_code (*each)(const struct sha256 *hash, int64_t size, void *context, ibid_error *err),
+                          void *context, ibid_error *err) MUST_CHECK;

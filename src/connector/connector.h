@@ -54,9 +54,11 @@ struct connector_ops {
                           const _Atomic bool *cancel, connector_receive *receive, void *context,
                           bool *ret_complete, ibid_error *err);
     /* A descriptor to read the item's bytes from its start, the caller's to close(). IBID_ENOTFOUND when it has
-     * gone meanwhile, IBID_ETOOBIG above `limit`. `ret_item` (arena) has size, time and type as of the bytes. */
-    ibid_code (*fetch)(struct connector *connector, const char *source, struct str external_key, int64_t limit,
-                       struct arena *arena, struct connector_item *ret_item, int *ret_fd, ibid_error *err);
+     * gone meanwhile, IBID_ETOOBIG above `limit`. `ret_item` (arena) has size, time and type as of the bytes.
+     * `source_options` are those of discover. */
+    ibid_code (*fetch)(struct connector *connector, const char *source, const void *source_options,
+                       struct str external_key, int64_t limit, struct arena *arena,
+                       struct connector_item *ret_item, int *ret_fd, ibid_error *err);
 };
 
 struct connector {
@@ -71,5 +73,10 @@ void connector_close(struct connector *take_connector);
 ibid_code connector_discover(struct connector *connector, const char *source, const void *source_options,
                              const _Atomic bool *cancel, connector_receive *receive, void *context,
                              bool *ret_complete, ibid_error *err) MUST_CHECK;
-ibid_code connector_fetch(struct connector *connector, const char *source, struct str external_key, int64_t limit,
-                          struct arena *arena, struct connector_item *ret_item, int *ret_fd, ibid_error *err) MUST_CHECK;
+ibid_code connector_fetch(struct connector *connector, const char *source, const void *source_options,
+                          struct str external_key, int64_t limit, struct arena *arena,
+                          struct connector_item *ret_item, int *ret_fd, ibid_error *err) MUST_CHECK;
+
+/* After the bytes of a fetched item were read: whether the descriptor still is what fetch described. Where it is
+ * not, the file was written to meanwhile, and what was read may be half of each. */
+bool connector_item_is_unchanged(const struct connector_item *item, int fd);
