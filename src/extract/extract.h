@@ -61,3 +61,9 @@ const char *extract_detect_type(struct str head, const char *name);
 
 /* The version string that the ledger keeps ("pdf/1"): extractor for a media type, NULL when unsupported. */
 const char *extract_extractor_version(const char *media_type);
+
+/* What the ledger keeps for a document that no extractor reads: it changes whenever an extractor does. */
+const char *extract_none_version(void);
+
+/* Whether a version that the ledger keeps is still that of an extractor here (or of none reading it). */
+bool extract_version_is_current(struct str version);

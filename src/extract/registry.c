@@ -36,3 +36,22 @@ const char *extract_extractor_version(const char *media_type)
     const struct extractor_row *row = registry_find(str_from(media_type));
     return row ? row->version : NULL;
 }
+
+static const char none_version[] = "none"
+#define X(name, version, broker, media_types, suffixes) " " #name "/" #version
+    EXTRACTOR_MAP(X)
+#undef X
+    ;
+
+const char *extract_none_version(void)
+{
+    return none_version;
+}
+
+bool extract_version_is_current(struct str version)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_is(version, rows[i].version))
+            return true;
+    return str_is(version, none_version);
+}
