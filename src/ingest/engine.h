@@ -1,0 +1,42 @@
+/* struct ingest itself, for the files of ingest/ alone. */
+#pragma once
+
+#include <pthread.h>
+
+#include "ingest/pipeline.h"
+
+/* A run under way or over. */
+struct job {
+    struct progress progress;
+    struct ingest *ingest;
+    int64_t run_id;
+    enum ingest_kind kind;
+    bool force;
+    int64_t *source_ids;
+    size_t source_count;
+    _Atomic bool cancel;
+};
+
+struct uploads;
+
+struct ingest {
+    struct ingest_host *host;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t ended;
+    struct job *job; /* the last run; NULL before the first */
+    bool running;
+    bool joinable; /* `thread` has not been joined */
+    pthread_t thread;
+    struct pipeline *pipeline; /* of the run under way, for a cancel to reach it; NULL between */
+    struct uploads *uploads;
+};
+
+/* run.c; NULL is fine. */
+void job_free(struct job *take_job);
+
+/* upload.c */
+struct uploads *uploads_new(struct ingest *ingest) __attribute__((returns_nonnull));
+/* Takes up the uploads that wait in the ledger. */
+ibid_code uploads_resume(struct uploads *uploads, ibid_error *err) MUST_CHECK;
+/* Cancels what is under way. NULL is fine. */
+void uploads_free(struct uploads *take_uploads);

@@ -1,0 +1,45 @@
+/* What a run has done so far, told by all its threads and read by anyone at any time. */
+#pragma once
+
+#include <pthread.h>
+
+#include "ingest/run.h"
+
+enum { RATE_SAMPLES = 16 };
+
+struct progress {
+    pthread_mutex_t lock;
+    struct ingest_status status;
+    int64_t started_us; /* monotonic */
+    int64_t ended_us;   /* 0: under way */
+    /* The last seconds, for the rate. */
+    struct rate_sample {
+        int64_t at_us, done, bytes;
+    } samples[RATE_SAMPLES];
+    size_t sample_count;
+};
+
+void progress_init(struct progress *progress);
+void progress_release(struct progress *progress);
+
+void progress_listed(struct progress *progress, int64_t discovered, int64_t unchanged, int64_t total,
+                     int64_t total_bytes);
+void progress_listing_over(struct progress *progress);
+/* A document of `total` is done with, committed. */
+void progress_done(struct progress *progress, int64_t bytes);
+void progress_indexed(struct progress *progress, int64_t chunks, int64_t bytes, int64_t tokens);
+void progress_unchanged(struct progress *progress, bool moved);
+void progress_removed(struct progress *progress, int64_t count);
+/* LEDGER_SKIPPED or LEDGER_FAILED. */
+void progress_refused(struct progress *progress, enum ledger_outcome outcome, enum ingest_stage stage,
+                      struct str reason);
+void progress_embedded(struct progress *progress, int64_t embedded, int64_t reused);
+void progress_pending(struct progress *progress, int64_t pending);
+void progress_current(struct progress *progress, const char *name);
+/* Adds the time since `since_us` (clock_monotonic_us) to a stage. */
+void progress_spent(struct progress *progress, enum ingest_stage stage, int64_t since_us);
+void progress_end(struct progress *progress, enum run_state state, const char *message);
+
+/* With the figures that follow from the others. */
+void progress_read(struct progress *progress, struct ingest_status *ret);
+struct run_progress progress_counts(struct progress *progress);

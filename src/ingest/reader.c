@@ -1,0 +1,271 @@
+/* The worker's stage: fetch, compare, extract, cut. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "ingest/compare.h"
+#include "ingest/fields.h"
+#include "ingest/pipeline.h"
+#include "records/embedding_cache.h"
+
+enum { SAME_BYTES_LIMIT = 16 }; /* documents with the same bytes that are looked at for a move */
+
+/* Reads what is known of the document. False when it was deleted meanwhile. */
+static ibid_code load_known(struct pipeline *pipeline, struct task *task, bool *ret_there, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    const struct work *work = task->work;
+    const ibid_code code = document_load(transaction, work->document_id, &task->arena, &task->document, err);
+    *ret_there = code == IBID_OK;
+    if (code != IBID_OK)
+        return code == IBID_ENOTFOUND ? IBID_OK : code;
+    bool found;
+    TRY(ledger_find(transaction, work->origin->source.id, str_from(work->external_key), &task->arena,
+                    &task->known, &found, err));
+    if (!found)
+        task->known = (struct ledger_line){.outcome = LEDGER_SEEN};
+    return IBID_OK;
+}
+
+/* Why a file could not be had decides whether that is the file's failure. */
+static void refuse_fetch(struct task *task, const ibid_error *error)
+{
+    if (error->code == IBID_ETOOBIG)
+        task_end(task, TASK_SKIPPED, STAGE_FETCH, "too_large: %s", error->message);
+    else if (error->code == IBID_ENOTFOUND)
+        task_end(task, TASK_FAILED, STAGE_FETCH, "vanished: %s", error->message);
+    else if (error->code == IBID_EDENIED)
+        task_end(task, TASK_FAILED, STAGE_FETCH, "not_readable: %s", error->message);
+    else
+        task_end(task, TASK_FAILED, STAGE_FETCH, "%s: %s", ibid_code_string(error->code), error->message);
+}
+
+static bool fetch(struct pipeline *pipeline, struct task *task, struct connector_item *item, int *fd)
+{
+    const int64_t start = clock_monotonic_us();
+    struct work *work = task->work;
+    ibid_error error = {0};
+    /* An upload's new bytes are in the ledger before the document has them. */
+    const struct sha256 *sha256 = task->known.has_sha256      ? &task->known.sha256
+                                  : task->document.has_sha256 ? &task->document.sha256
+                                                              : NULL;
+    ibid_code code = origin_fetch(pipeline->host, work->origin, str_from(work->external_key), sha256,
+                                  &task->arena, item, fd, &error);
+    if (code == IBID_OK) {
+        code = sha256_of_fd(*fd, &task->sha256, &error);
+        if (code != IBID_OK)
+            close(*fd);
+    }
+    progress_spent(pipeline->progress, STAGE_FETCH, start);
+    if (code != IBID_OK) {
+        refuse_fetch(task, &error);
+        return false;
+    }
+    task->has_sha256 = true;
+    task->size = item->size >= 0 ? item->size : task->document.size;
+    task->modified_at = item->modified_us;
+    task->version = item->version;
+    return true;
+}
+
+/* Whether the document `id` is where the task's bytes were before: same source, and its place is empty now.
+ */
+static bool has_moved_here(struct pipeline *pipeline, struct task *task, int64_t id)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct document other;
+    if (id == task->document.id ||
+        transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, NULL) != IBID_OK ||
+        document_load(transaction, id, &task->arena, &other, NULL) != IBID_OK)
+        return false;
+    transaction_rollback(transaction_take(&transaction));
+    struct origin *origin = task->work->origin;
+    if (other.source_id != origin->source.id || other.revision_id == 0)
+        return false;
+    struct connector_item item;
+    int fd;
+    const ibid_code code =
+        origin_fetch(pipeline->host, origin, other.external_key, NULL, &task->arena, &item, &fd, NULL);
+    if (code == IBID_OK)
+        close(fd);
+    return code == IBID_ENOTFOUND && pipeline_claim_move(pipeline, id);
+}
+
+static bool find_moved(struct pipeline *pipeline, struct task *task)
+{
+    if (task->document.revision_id != 0 || !task->work->origin->connector)
+        return false;
+    AUTO_TRANSACTION *transaction = NULL;
+    int64_t *ids;
+    size_t count;
+    if (transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, NULL) != IBID_OK ||
+        document_find_sha256(transaction, &task->sha256, SAME_BYTES_LIMIT, &task->arena, &ids, &count,
+                             NULL) != IBID_OK)
+        return false;
+    transaction_rollback(transaction_take(&transaction));
+    for (size_t i = 0; i < count; i++)
+        if (has_moved_here(pipeline, task, ids[i])) {
+            task->moved_from = ids[i];
+            return true;
+        }
+    return false;
+}
+
+/* Media type from the first bytes, for the version of the extractor that would read them. */
+static const char *detect_type(int fd, const char *name)
+{
+    char head[4096];
+    const ssize_t size = pread(fd, head, sizeof head, 0);
+    return extract_detect_type((struct str){head, size > 0 ? (size_t)size : 0}, name);
+}
+
+static const char *extractor_version(const char *media_type)
+{
+    const char *version = extract_extractor_version(media_type);
+    return version ? version : extract_none_version();
+}
+
+static void judge_extraction(struct task *task)
+{
+    const struct extraction *extraction = &task->extraction;
+    if (extraction_is_usable(extraction->status))
+        return;
+    task_end(task, extraction->status == EXTRACTION_UNSUPPORTED ? TASK_SKIPPED : TASK_FAILED, STAGE_EXTRACT,
+             "%s%s%.*s", extraction_status_string(extraction->status), extraction->reason.size ? ": " : "",
+             STR_ARG(extraction->reason));
+}
+
+/* False when it was interrupted. */
+static bool extract(struct pipeline *pipeline, struct task *task, const struct connector_item *item, int fd,
+                    const char *media_type)
+{
+    const int64_t start = clock_monotonic_us();
+    const struct str name = path_base_name(str_from(task->work->external_key));
+    const struct extract_request request = {
+        .fd = fd,
+        .name = arena_memdup0(&task->arena, name.data, name.size),
+        .media_type = item->media_type.size
+                          ? arena_memdup0(&task->arena, item->media_type.data, item->media_type.size)
+                          : NULL,
+        .words = true,
+    };
+    ibid_error error = {0};
+    const ibid_code code = extract_document(pipeline->extract_pool, &request, &pipeline->cancel, &task->arena,
+                                            &task->extraction, &error);
+    progress_spent(pipeline->progress, STAGE_EXTRACT, start);
+    if (code == IBID_ECANCELED)
+        return false;
+    task->extractor = extractor_version(media_type);
+    if (code != IBID_OK) {
+        task_end(task, TASK_FAILED, STAGE_EXTRACT, "%s: %s", ibid_code_string(code), error.message);
+        return true;
+    }
+    if (task->extraction.media_type.size)
+        task->extractor = extractor_version(
+            arena_memdup0(&task->arena, task->extraction.media_type.data, task->extraction.media_type.size));
+    judge_extraction(task);
+    return true;
+}
+
+static void cut(struct pipeline *pipeline, struct task *task, const struct connector_item *item)
+{
+    const int64_t start = clock_monotonic_us();
+    const struct recipe *recipe = &task->work->origin->recipe;
+    fill_fields(task, item);
+    struct chunking chunking = recipe->chunking;
+    chunking.language = arena_memdup0(&task->arena, task->language.data, task->language.size);
+    ibid_error error = {0};
+    ibid_code code = chunker_split(recipe->chunker, &task->extraction, task->title, &chunking,
+                                   recipe->counter, &task->arena, &task->chunks, &task->chunk_count, &error);
+    if (code == IBID_OK && recipe->embedder)
+        code = prepare_embedding(pipeline, task, recipe, &error);
+    progress_spent(pipeline->progress, STAGE_CHUNK, start);
+    if (code == IBID_EFORMAT)
+        task_end(task, TASK_FAILED, STAGE_CHUNK, "no_text: %s", error.message);
+    else if (code != IBID_OK)
+        task_end(task, TASK_FAILED, STAGE_CHUNK, "%s: %s", ibid_code_string(code), error.message);
+}
+
+ibid_code prepare_embedding(struct pipeline *pipeline, struct task *task, const struct recipe *recipe,
+                            ibid_error *err)
+{
+    const size_t count = task->chunk_count;
+    const struct embedder_info *info = &recipe->embedder->info;
+    task->embeddings = ARENA_ARRAY(&task->arena, struct chunk_embedding, count);
+    task->cached = ARENA_ARRAY(&task->arena, bool, count);
+    struct sha256 *keys = ARENA_ARRAY(&task->arena, struct sha256, count);
+    int64_t *ids = ARENA_ARRAY(&task->arena, int64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        struct sha256_state *state = sha256_start();
+        sha256_feed_field(state, str_from(info->fingerprint));
+        sha256_feed_field(state, task->chunks[i].embed_text);
+        keys[i] = sha256_finish(state);
+        task->embeddings[i] = (struct chunk_embedding){.key = keys[i]};
+    }
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(embedding_find(transaction, keys, count, ids, err));
+    for (size_t i = 0; i < count; i++) {
+        task->cached[i] = ids[i] != 0;
+        task->unfinished += ids[i] == 0;
+    }
+    progress_embedded(pipeline->progress, 0, (int64_t)(count - task->unfinished));
+    if (task->unfinished)
+        task->vectors = ARENA_ARRAY(&task->arena, float, count * info->dimension);
+    return IBID_OK;
+}
+
+/* With the bytes at hand. False when it was interrupted. */
+static bool read_bytes(struct pipeline *pipeline, struct task *task, const struct connector_item *item,
+                       int fd)
+{
+    const struct recipe *recipe = &task->work->origin->recipe;
+    const char *media_type = detect_type(fd, task->work->external_key);
+    if (!task->work->force &&
+        is_up_to_date(&task->known, &task->sha256, extract_extractor_version(media_type), recipe)) {
+        task->fate = TASK_UNCHANGED;
+        return true;
+    }
+    if (!task->work->force && is_refused_still(&task->known, &task->sha256)) {
+        task->extractor = arena_memdup0(&task->arena, task->known.extractor.data, task->known.extractor.size);
+        task_end(task, task->known.outcome == LEDGER_SKIPPED ? TASK_SKIPPED : TASK_FAILED, STAGE_EXTRACT,
+                 "%.*s", STR_ARG(task->known.reason));
+        return true;
+    }
+    if (!task->work->force && find_moved(pipeline, task)) {
+        task->fate = TASK_MOVED;
+        return true;
+    }
+    pipeline_started(pipeline, task->work->document_id);
+    if (!extract(pipeline, task, item, fd, media_type))
+        return false;
+    if (task->fate == TASK_PUBLISH)
+        cut(pipeline, task, item);
+    return true;
+}
+
+bool read_document(struct pipeline *pipeline, struct task *task)
+{
+    ibid_error error = {0};
+    bool there;
+    if (load_known(pipeline, task, &there, &error) != IBID_OK) {
+        pipeline_fail(pipeline, &error);
+        return false;
+    }
+    if (!there)
+        return false;
+    progress_current(pipeline->progress, task->work->external_key);
+    struct connector_item item;
+    int fd = -1;
+    if (!fetch(pipeline, task, &item, &fd))
+        return true;
+    const bool whole = read_bytes(pipeline, task, &item, fd);
+    if (whole && task->fate == TASK_PUBLISH && task->work->origin->connector &&
+        !connector_item_is_unchanged(&item, fd))
+        task_end(task, TASK_FAILED, STAGE_FETCH, "changing: it was written to while it was read");
+    close(fd);
+    return whole;
+}

@@ -1,0 +1,49 @@
+/* A source under way: its connector opened, its options filled, and how its documents are cut and
+ * embedded. */
+#pragma once
+
+#include "base/arena.h"
+#include "chunker/chunker.h"
+#include "connector/connector.h"
+#include "ingest/ingest.h"
+#include "records/source.h"
+
+/* How the documents of one collection are made into chunks. */
+struct recipe {
+    int64_t collection_id;
+    const struct chunker_ops *chunker;
+    struct chunking chunking;
+    const char *collection_language; /* for documents whose language is not known */
+    const struct token_counter *counter;
+    const char *chunking_fingerprint;
+    struct embedder *embedder;        /* NULL: without vectors */
+    const char *embedder_fingerprint; /* "" without */
+};
+
+struct origin {
+    struct arena arena;
+    struct source source;
+    const char *location;
+    struct connector *connector; /* NULL: uploads, whose bytes are in the blob store */
+    void *source_options;
+    struct recipe recipe;
+};
+
+/* Opens a source for a run. Names the embedder in its collection, whose rows lose the vectors of another
+ * one (records/collection.h). IBID_ENOTFOUND, or why the connector cannot work. */
+ibid_code origin_open(struct ingest_host *host, int64_t source_id, struct origin **ret,
+                      ibid_error *err) MUST_CHECK;
+void origin_close(struct origin *take_origin); /* NULL is fine */
+
+/* A descriptor for the bytes of one document: from the connector, or from the blob store under `sha256`.
+ * `ret_item` (arena) tells what the source says of them. */
+ibid_code origin_fetch(struct ingest_host *host, struct origin *origin, struct str external_key,
+                       const struct sha256 *sha256, struct arena *arena, struct connector_item *ret_item,
+                       int *ret_fd, ibid_error *err) MUST_CHECK;
+
+/* What tells one way of counting from another: equal for counters that count alike. */
+const char *counter_fingerprint(const struct token_counter *counter, struct arena *arena);
+
+/* Fills a member's settings from a JSON object: strings, numbers, booleans, lists of strings. */
+ibid_code options_from_json(const struct option *table, void *values, struct str json, struct arena *arena,
+                            ibid_error *err) MUST_CHECK;

@@ -1,0 +1,77 @@
+/* Checks what is stored, member by member. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "instance/follower.h"
+#include "instance/parts.h"
+#include "records/collection.h"
+
+struct findings {
+    struct arena *arena;
+    struct instance_finding *items;
+    size_t count, capacity;
+};
+
+static void add(struct findings *findings, const char *place, const char *problem, bool repaired)
+{
+    GROW(findings->items, findings->count, findings->capacity);
+    findings->items[findings->count++] = (struct instance_finding){
+        arena_strdup(findings->arena, place), arena_strdup(findings->arena, problem), repaired};
+}
+
+static ibid_code verify_records(struct instance *instance, struct findings *findings, ibid_error *err)
+{
+    const char **problems;
+    size_t count;
+    TRY(metadata_store_check(instance->metadata, findings->arena, &problems, &count, err));
+    for (size_t i = 0; i < count; i++)
+        add(findings, "records", problems[i], false);
+    return IBID_OK;
+}
+
+static ibid_code verify_collection(struct instance *instance, int64_t collection_id, bool repair,
+                                   struct findings *findings, ibid_error *err)
+{
+    struct vector_store_finding *found;
+    size_t count;
+    TRY(vector_store_verify(instance->vectors, collection_id, repair, findings->arena, &found, &count, err));
+    for (size_t i = 0; i < count; i++)
+        add(findings, arena_printf(findings->arena, "index, %s", found[i].place), found[i].problem,
+            found[i].repaired);
+    return IBID_OK;
+}
+
+static ibid_code verify_index(struct instance *instance, bool repair, struct findings *findings,
+                              ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct collection *collections;
+    size_t count;
+    TRY(transaction_begin(instance->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(collection_list(transaction, findings->arena, &collections, &count, err));
+    transaction_rollback(transaction_take(&transaction));
+    for (size_t i = 0; i < count; i++)
+        TRY(verify_collection(instance, collections[i].id, repair, findings, err));
+    return IBID_OK;
+}
+
+ibid_code instance_verify(struct instance *instance, bool repair, struct arena *arena,
+                          struct instance_finding **ret, size_t *ret_count, ibid_error *err)
+{
+    struct findings findings = {.arena = arena};
+    TRY(instance_index_settled(instance, 0, err));
+    follower_pause(instance->follower);
+    ibid_code code = verify_records(instance, &findings, err);
+    if (code == IBID_OK)
+        code = verify_index(instance, repair, &findings, err);
+    follower_resume(instance->follower);
+    if (code == IBID_OK) {
+        struct instance_finding *items = ARENA_ARRAY(arena, struct instance_finding, findings.count);
+        for (size_t i = 0; i < findings.count; i++)
+            items[i] = findings.items[i];
+        *ret = items;
+        *ret_count = findings.count;
+    }
+    free(findings.items);
+    return code;
+}

@@ -1,0 +1,465 @@
+/* From a folder to rows that can be searched, through every stage with the hash embedder. */
+#include "tests/test.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "ingest/run.h"
+#include "ingest/upload.h"
+#include "instance/instance.h"
+#include "records/bootstrap.h"
+#include "records/chunk_record.h"
+#include "records/collection.h"
+#include "records/document.h"
+
+/* A data folder and a folder of documents; both go at the end of a test. */
+struct place {
+    char *root, *data, *documents;
+    struct instance_settings *settings;
+    struct instance *instance;
+    int64_t source_id;
+};
+
+static struct instance_settings *settings_for(const char *provider)
+{
+    struct instance_settings *settings = instance_settings_new();
+    struct settings *table = instance_settings_table(settings);
+    const char *const set[][2] = {{"embedder.provider", provider},
+                                  {"embedder.hash.dimension", "64"},
+                                  {"embedder.local.model", "/no/such/model"},
+                                  {"extract.sandbox", "auto"},
+                                  {"ingest.workers", "2"},
+                                  {"ingest.commit_interval", "50ms"},
+                                  {"index.store", "memory"}};
+    for (size_t i = 0; i < COUNT_OF(set); i++)
+        assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
+    const char *libexec = getenv("IBID_LIBEXEC");
+    if (libexec)
+        assert_ok(settings_set(table, STR("extract.libexec"), str_from(libexec), "test", err));
+    return settings;
+}
+
+static void open_place(struct place *place, const char *provider)
+{
+    place->settings = settings_for(provider);
+    assert_ok(instance_open(place->data, place->settings, INSTANCE_CREATE, &place->instance, err));
+}
+
+static void close_place(struct place *place)
+{
+    instance_close(place->instance);
+    instance_settings_free(place->settings);
+    place->instance = NULL;
+    place->settings = NULL;
+}
+
+static struct place new_place(const char *provider)
+{
+    struct place place = {.root = xstrdup("/tmp/ibid-ingest-XXXXXX")};
+    assert_non_null(mkdtemp(place.root));
+    place.data = path_join(place.root, "data");
+    place.documents = path_join(place.root, "documents");
+    assert_ok(folder_make(place.documents, err));
+    open_place(&place, provider);
+    assert_ok(
+        ingest_folder_source(instance_ingest(place.instance), place.documents, NULL, &place.source_id, err));
+    return place;
+}
+
+static void end_place(struct place *place)
+{
+    close_place(place);
+    assert_ok(folder_remove(place->root, err));
+    free(place->root);
+    free(place->data);
+    free(place->documents);
+}
+
+static void write_document(const struct place *place, const char *name, const char *text)
+{
+    AUTO_FREE char *path = path_join(place->documents, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_ok(file_write_fd(fd, text, strlen(text), err));
+    close(fd);
+}
+
+static void write_examples(const struct place *place)
+{
+    write_document(place, "water.md",
+                   "# Water\n\nIt boils at 100 degrees.\n\n## Ice\n\nIt freezes at zero.\n");
+    write_document(place, "bread.txt", "To bake bread with rye flour, let the dough rest for a day.\n");
+    write_document(place, "budget.txt", "Parliament adopted the annual budget on Thursday.\n");
+}
+
+static struct ingest_status run_as(struct place *place, const struct ingest_request *request)
+{
+    struct ingest *ingest = instance_ingest(place->instance);
+    int64_t run_id;
+    struct ingest_status status;
+    assert_ok(ingest_start(ingest, request, &run_id, err));
+    assert_true(ingest_wait(ingest, clock_monotonic_us() + 120 * SECOND_US));
+    assert_true(ingest_status(ingest, &status));
+    assert_int_equal(status.run_id, run_id);
+    if (status.state != RUN_COMPLETED)
+        fail_msg("the run %s: %s", run_state_string(status.state), status.message);
+    assert_ok(instance_index_settled(place->instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    return status;
+}
+
+static struct ingest_status run(struct place *place)
+{
+    const struct ingest_request request = {.source_ids = &place->source_id, .source_count = 1};
+    return run_as(place, &request);
+}
+
+static void assert_counts(const struct ingest_status *status, int64_t indexed, int64_t unchanged,
+                          int64_t skipped, int64_t failed, int64_t removed)
+{
+    const struct run_progress *counts = &status->progress;
+    if (counts->indexed != indexed || counts->unchanged != unchanged || counts->skipped != skipped ||
+        counts->failed != failed || counts->removed != removed)
+        fail_msg("indexed %lld, unchanged %lld, skipped %lld, failed %lld, removed %lld",
+                 (long long)counts->indexed, (long long)counts->unchanged, (long long)counts->skipped,
+                 (long long)counts->failed, (long long)counts->removed);
+}
+
+static struct transaction *reading(struct place *place)
+{
+    struct transaction *transaction = NULL;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_READ, &transaction, err));
+    return transaction;
+}
+
+static int64_t document_id(struct place *place, int64_t source_id, const char *key)
+{
+    struct transaction *transaction = reading(place);
+    int64_t id;
+    assert_ok(document_find_key(transaction, source_id, str_from(key), &id, err));
+    transaction_rollback(transaction);
+    return id;
+}
+
+static struct collection_counts collection_counts(struct place *place)
+{
+    struct transaction *transaction = reading(place);
+    struct collection_counts counts;
+    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
+    transaction_rollback(transaction);
+    return counts;
+}
+
+/* Rows that the index finds for a word, as a reader of the default workspace. */
+static size_t matches(struct place *place, const char *word)
+{
+    static const int64_t workspaces[] = {DEFAULT_WORKSPACE_ID};
+    const struct scope scope = {.workspaces = workspaces, .workspace_count = 1};
+    const struct str term = str_from(word);
+    const struct term_query query = {.terms = &term, .count = 1, .k1 = 0.9f, .b = 0.4f};
+    struct selection *selection;
+    struct candidate candidates[50];
+    size_t count;
+    assert_ok(vector_store_select(instance_vectors(place->instance), DEFAULT_COLLECTION_ID, &scope, NULL,
+                                  &selection, err));
+    assert_ok(selection_match(selection, &query, COUNT_OF(candidates), candidates, &count, err));
+    selection_free(selection);
+    return count;
+}
+
+static void a_folder_becomes_searchable(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    write_document(&place, ".hidden.txt", "nobody looks here");
+    write_document(&place, "empty.txt", "");
+    write_document(&place, "picture.png", "\x89PNG\r\n\x1a\n not really");
+    struct ingest_status status = run(&place);
+    assert_counts(&status, 3, 0, 2, 1, 0);
+    assert_true(status.progress.chunks >= 4);
+    assert_int_equal(status.embedded + status.reused, status.progress.chunks);
+    assert_int_equal(status.pending, 0);
+    const struct collection_counts counts = collection_counts(&place);
+    assert_int_equal(counts.documents, 3);
+    assert_int_equal(counts.rows, status.progress.chunks);
+    assert_int_equal(counts.pending_rows, 0);
+    assert_true(matches(&place, "bread") >= 1);
+    assert_int_equal(matches(&place, "nobody"), 0);
+    struct meaning meaning;
+    assert_ok(instance_meaning(place.instance, DEFAULT_COLLECTION_ID, &meaning, err));
+    assert_int_equal(meaning.state, MEANING_READY);
+    bool empty_named = false;
+    for (size_t i = 0; i < status.reason_count; i++)
+        empty_named |= strcmp(status.reasons[i].reason, "no_text") == 0 && status.reasons[i].count == 1;
+    assert_true(empty_named);
+    status = run(&place); /* again: nothing to do but to try the failed one */
+    assert_counts(&status, 0, 3, 2, 1, 0);
+    end_place(&place);
+}
+
+static void changes_are_followed(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    const int64_t bread = document_id(&place, place.source_id, "bread.txt");
+    const int64_t water = document_id(&place, place.source_id, "water.md");
+    assert_true(bread && water);
+
+    write_document(&place, "bread.txt", "Sourdough needs patience.\n"); /* changed */
+    AUTO_FREE char *from = path_join(place.documents, "water.md");
+    AUTO_FREE char *to = path_join(place.documents, "fluids.md");
+    assert_int_equal(rename(from, to), 0); /* moved */
+    AUTO_FREE char *gone = path_join(place.documents, "budget.txt");
+    assert_int_equal(unlink(gone), 0); /* deleted */
+    const struct ingest_status status = run(&place);
+    assert_counts(&status, 1, 1, 0, 0, 1);
+    assert_int_equal(status.moved, 1);
+
+    assert_int_equal(document_id(&place, place.source_id, "bread.txt"), bread);
+    assert_int_equal(document_id(&place, place.source_id, "fluids.md"), water);
+    assert_int_equal(document_id(&place, place.source_id, "water.md"), 0);
+    assert_int_equal(document_id(&place, place.source_id, "budget.txt"), 0);
+    assert_int_equal(matches(&place, "rye"), 0);
+    assert_int_equal(matches(&place, "parliament"), 0);
+    assert_true(matches(&place, "sourdough") > 0);
+    assert_true(matches(&place, "boils") > 0);
+    end_place(&place);
+}
+
+static void a_touched_file_is_unchanged(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    AUTO_FREE char *path = path_join(place.documents, "bread.txt");
+    const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    struct ingest_status status = run(&place);
+    assert_counts(&status, 0, 3, 0, 0, 0);
+    const struct ingest_request forced = {.source_ids = &place.source_id, .source_count = 1, .force = true};
+    status = run_as(&place, &forced);
+    assert_counts(&status, 3, 0, 0, 0, 0);
+    assert_int_equal(status.embedded, 0); /* every vector was there */
+    end_place(&place);
+}
+
+static void a_copy_is_a_document_of_its_own(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    write_document(&place, "copy.txt", "Parliament adopted the annual budget on Thursday.\n");
+    const struct ingest_status status = run(&place);
+    assert_counts(&status, 1, 3, 0, 0, 0);
+    assert_int_equal(status.moved, 0);
+    assert_int_equal(matches(&place, "parliament"), 2);
+    end_place(&place);
+}
+
+static void what_is_removed_by_request_stays_away(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    struct removal removal;
+    assert_ok(ingest_remove(instance_ingest(place.instance),
+                            document_id(&place, place.source_id, "bread.txt"), &removal, err));
+    struct ingest_status status = run(&place);
+    assert_counts(&status, 0, 2, 1, 0, 0);
+    assert_int_equal(matches(&place, "bread"), 0);
+    write_document(&place, "bread.txt", "Fresh bread, another text.\n");
+    status = run(&place);
+    assert_counts(&status, 1, 2, 0, 0, 0);
+    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_int_equal(collection_counts(&place).removed_rows, 0);
+    end_place(&place);
+}
+
+static void without_a_model_words_are_found_and_vectors_come_later(void **state)
+{
+    struct place place = new_place("local");
+    write_examples(&place);
+    struct ingest_status status = run(&place);
+    assert_counts(&status, 3, 0, 0, 0, 0);
+    assert_int_equal(status.embedded, 0);
+    assert_true(matches(&place, "bread") > 0);
+    struct meaning meaning;
+    assert_ok(instance_meaning(place.instance, DEFAULT_COLLECTION_ID, &meaning, err));
+    assert_int_equal(meaning.state, MEANING_EMBEDDER_MISSING);
+    assert_true(strlen(meaning.reason) > 0);
+    assert_true(collection_counts(&place).pending_rows > 0);
+    close_place(&place);
+
+    open_place(&place, "hash"); /* the model has come */
+    assert_ok(instance_meaning(place.instance, DEFAULT_COLLECTION_ID, &meaning, err));
+    assert_int_equal(meaning.state, MEANING_NOTHING_EMBEDDED);
+    status = run(&place);
+    assert_int_equal(collection_counts(&place).pending_rows, 0);
+    assert_ok(instance_meaning(place.instance, DEFAULT_COLLECTION_ID, &meaning, err));
+    assert_int_equal(meaning.state, MEANING_READY);
+    close_place(&place);
+
+    open_place(&place, "local"); /* and gone again: nothing is thrown away */
+    status = run(&place);
+    assert_counts(&status, 0, 3, 0, 0, 0);
+    assert_int_equal(collection_counts(&place).pending_rows, 0);
+    end_place(&place);
+}
+
+static void one_run_at_a_time(void **state)
+{
+    struct place place = new_place("hash");
+    char name[32];
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "document-%d.txt", i);
+        write_document(&place, name, "Words that are the same in every one of these documents.\n");
+    }
+    struct ingest *ingest = instance_ingest(place.instance);
+    const struct ingest_request request = {.source_ids = &place.source_id, .source_count = 1};
+    int64_t first, second;
+    assert_ok(ingest_start(ingest, &request, &first, err));
+    ibid_error err = {0};
+    assert_int_equal(ingest_start(ingest, &request, &second, &err), IBID_ECONFLICT);
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)first);
+    assert_non_null(strstr(err.message, number));
+    ingest_cancel(ingest);
+    assert_true(ingest_wait(ingest, clock_monotonic_us() + 120 * SECOND_US));
+    struct ingest_status status;
+    assert_true(ingest_status(ingest, &status));
+    assert_int_equal(status.state, RUN_CANCELED);
+    status = run(&place); /* goes on where that stopped */
+    assert_int_equal(status.progress.indexed + status.progress.unchanged, 300);
+    assert_int_equal(collection_counts(&place).documents, 300);
+    assert_int_equal(status.progress.failed, 0);
+    end_place(&place);
+}
+
+static int64_t upload(struct place *place, const char *name, const char *text, bool *ret_replaced)
+{
+    char path[] = "/tmp/ibid-upload-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_ok(file_write_fd(fd, text, strlen(text), err));
+    const struct ingest_upload request = {.fd = fd,
+                                          .name = str_from(name),
+                                          .media_type = STR_EMPTY,
+                                          .title = STR_EMPTY,
+                                          .metadata = STR("{\"project\": \"x\"}"),
+                                          .workspace_id = DEFAULT_WORKSPACE_ID,
+                                          .owner_id = OWNER_USER_ID};
+    int64_t id;
+    assert_ok(ingest_upload(instance_ingest(place->instance), &request, &id, ret_replaced, err));
+    close(fd);
+    assert_ok(ingest_wait_document(instance_ingest(place->instance), id,
+                                   clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_index_settled(place->instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    return id;
+}
+
+static void uploads_are_kept_replaced_and_removed(void **state)
+{
+    struct place place = new_place("hash");
+    bool replaced;
+    const int64_t id = upload(&place, "notes.txt", "Remember the milk.", &replaced);
+    assert_false(replaced);
+    assert_int_equal(matches(&place, "milk"), 1);
+    assert_int_equal(upload(&place, "notes.txt", "Remember the bread.", &replaced), id);
+    assert_true(replaced);
+    assert_int_equal(matches(&place, "milk"), 0);
+    assert_int_equal(matches(&place, "bread"), 1);
+    const struct sha256 old = sha256_of("Remember the milk.", 18);
+    int fd;
+    assert_int_equal(blob_store_open_blob(instance_blobs(place.instance), &old, true, &fd, NULL),
+                     IBID_ENOTFOUND);
+    assert_ok(ingest_retry(instance_ingest(place.instance), id, err));
+    assert_ok(ingest_wait_document(instance_ingest(place.instance), id, clock_monotonic_us() + 60 * SECOND_US,
+                                   err));
+    struct removal removal;
+    assert_ok(ingest_remove(instance_ingest(place.instance), id, &removal, err));
+    assert_ok(instance_index_settled(place.instance, 0, err));
+    assert_int_equal(matches(&place, "bread"), 0);
+    const struct sha256 kept = sha256_of("Remember the bread.", 19);
+    assert_int_equal(blob_store_open_blob(instance_blobs(place.instance), &kept, true, &fd, NULL),
+                     IBID_ENOTFOUND);
+    end_place(&place);
+}
+
+static void names_of_uploads_are_checked(void **state)
+{
+    struct place place = new_place("hash");
+    static const char *const names[] = {"", "..", "a/b", "line\nbreak", "\xff"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct ingest_upload request = {.fd = -1, .name = str_from(names[i])};
+        int64_t id;
+        bool replaced;
+        assert_int_equal(ingest_upload(instance_ingest(place.instance), &request, &id, &replaced, NULL),
+                         IBID_EINVAL);
+    }
+    end_place(&place);
+}
+
+static void verify_finds_nothing_wrong(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    AUTO_ARENA arena = ARENA_INIT;
+    struct instance_finding *findings;
+    size_t count;
+    assert_ok(instance_verify(place.instance, false, &arena, &findings, &count, err));
+    for (size_t i = 0; i < count; i++)
+        print_message("%s: %s\n", findings[i].place, findings[i].problem);
+    assert_int_equal(count, 0);
+    end_place(&place);
+}
+
+static void a_folder_that_is_gone_loses_nothing(void **state)
+{
+    struct place place = new_place("hash");
+    write_examples(&place);
+    run(&place);
+    AUTO_FREE char *elsewhere = path_join(place.root, "elsewhere");
+    assert_int_equal(rename(place.documents, elsewhere), 0); /* a disk that is not mounted */
+    struct ingest *ingest = instance_ingest(place.instance);
+    const struct ingest_request request = {.source_ids = &place.source_id, .source_count = 1};
+    int64_t run_id;
+    struct ingest_status status;
+    assert_ok(ingest_start(ingest, &request, &run_id, err));
+    assert_true(ingest_wait(ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(ingest, &status));
+    assert_int_equal(status.state, RUN_FAILED);
+    assert_true(strlen(status.message) > 0);
+    assert_int_equal(collection_counts(&place).documents, 3);
+    assert_int_equal(rename(elsewhere, place.documents), 0);
+    status = run(&place);
+    assert_counts(&status, 0, 3, 0, 0, 0);
+    end_place(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_becomes_searchable),
+        cmocka_unit_test(changes_are_followed),
+        cmocka_unit_test(a_touched_file_is_unchanged),
+        cmocka_unit_test(a_copy_is_a_document_of_its_own),
+        cmocka_unit_test(what_is_removed_by_request_stays_away),
+        cmocka_unit_test(without_a_model_words_are_found_and_vectors_come_later),
+        cmocka_unit_test(one_run_at_a_time),
+        cmocka_unit_test(uploads_are_kept_replaced_and_removed),
+        cmocka_unit_test(names_of_uploads_are_checked),
+        cmocka_unit_test(verify_finds_nothing_wrong),
+        cmocka_unit_test(a_folder_that_is_gone_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
