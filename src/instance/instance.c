@@ -72,14 +72,14 @@ static ibid_code open_vectors(struct instance *instance, ibid_error *err)
     return vector_store_open(ops, &context, options, &instance->vectors, err);
 }
 
-static ibid_code open_embedder_locked(struct instance *instance, ibid_error *err)
+ibid_code instance_settings_open_embedder(const struct instance_settings *settings, struct embedder **ret,
+                                          ibid_error *err)
 {
-    const struct instance_settings *settings = instance->settings;
     const struct embedder_ops *ops;
     const void *options;
     CHOOSE_MEMBER(embedder_registry, settings->members.embedder, settings->embedders, "embedder", &ops,
                   &options, err);
-    return embedder_open(ops, options, &instance->embedder, err);
+    return embedder_open(ops, options, ret, err);
 }
 
 ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ibid_error *err)
@@ -91,7 +91,9 @@ ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ib
     if (!instance->embedder && try_now) {
         instance->embedder_error = (ibid_error){0};
         instance->embedder_tried_us = now;
-        (void)open_embedder_locked(instance, &instance->embedder_error);
+        if (instance_settings_open_embedder(instance->settings, &instance->embedder,
+                                            &instance->embedder_error) != IBID_OK)
+            instance->embedder = NULL;
     }
     ibid_code code = IBID_OK;
     if (instance->embedder)
@@ -234,6 +236,11 @@ struct ingest *instance_ingest(struct instance *instance)
 struct slots *instance_compute(struct instance *instance)
 {
     return instance->compute;
+}
+
+const struct row_source *instance_rows(struct instance *instance)
+{
+    return instance->rows;
 }
 
 const struct extract_settings *instance_extract_settings(const struct instance *instance)

@@ -33,6 +33,12 @@ struct settings *instance_settings_table(struct instance_settings *settings);
 ibid_code instance_settings_load(struct instance_settings *settings, const char *folder, const char *config,
                                  char *const environment[], ibid_error *err) MUST_CHECK;
 
+/* The parts of the settings that work without a data directory: trying out a model, extracting a file. */
+const struct extract_settings *instance_settings_extract(const struct instance_settings *settings);
+/* As the instance would open it; embedder_close() the result. */
+ibid_code instance_settings_open_embedder(const struct instance_settings *settings, struct embedder **ret,
+                                          ibid_error *err) MUST_CHECK;
+
 /* ---- opening ---------------------------------------------------------------------------------- */
 
 struct instance;
@@ -54,6 +60,8 @@ void instance_close(struct instance *take_instance);
 const char *instance_folder(const struct instance *instance);
 struct metadata_store *instance_metadata(struct instance *instance);
 struct vector_store *instance_vectors(struct instance *instance);
+/* The rows that the vector store follows. */
+const struct row_source *instance_rows(struct instance *instance);
 struct blob_store *instance_blobs(struct instance *instance);
 struct ingest *instance_ingest(struct instance *instance);
 /* Permits for computing: one a core; queries take theirs as urgent. */

@@ -92,6 +92,11 @@ struct settings *instance_settings_table(struct instance_settings *settings)
     return settings->table;
 }
 
+const struct extract_settings *instance_settings_extract(const struct instance_settings *settings)
+{
+    return &settings->extract;
+}
+
 ibid_code instance_settings_load(struct instance_settings *settings, const char *folder, const char *config,
                                  char *const environment[], ibid_error *err)
 {

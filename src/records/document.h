@@ -130,7 +130,8 @@ ibid_code document_start(struct transaction *transaction, int64_t id, const char
  * to DOCUMENT_REASON_LIMIT bytes and one line. */
 ibid_code document_end(struct transaction *transaction, int64_t id, enum processing_state state,
                        const char *stage, struct str reason, ibid_error *err) MUST_CHECK;
-/* After a kill: every document in_progress is pending again. Returns how many there were. */
+/* After a kill: every document in_progress is pending again, and to be looked into by the next run whatever
+ * its ledger line says of the content before. Returns how many there were. */
 ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *ret_count,
                                      ibid_error *err) MUST_CHECK;
 

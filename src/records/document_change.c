@@ -161,6 +161,10 @@ ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *r
 {
     TRY(SQL_INT(transaction, "SELECT count(*) FROM documents WHERE processing_state = 'in_progress'", 0,
                 ret_count, err));
+    TRY(SQL_RUN(transaction,
+                "UPDATE ledger SET outcome = 'seen' WHERE outcome = 'indexed' AND document_id IN"
+                " (SELECT id FROM documents WHERE processing_state = 'in_progress')",
+                err));
     return SQL_RUN(transaction,
                    "UPDATE documents SET processing_state = 'pending', processing_stage = ''"
                    " WHERE processing_state = 'in_progress'",
