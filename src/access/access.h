@@ -18,11 +18,12 @@ struct principal {
     int64_t user_id;
     struct str name; /* for logs and audit */
     bool system_admin;
-    int64_t token_id; /* 0: not by a token */
+    bool every_workspace; /* the person at this machine: an owner in all of them */
+    int64_t token_id;     /* 0: not by a token */
 };
 
 /* The person at this machine (unix socket with their uid, CLI on the data itself): the bootstrap
- * administrator. */
+ * administrator, who counts as an owner of every workspace. */
 ibid_code principal_local_owner(struct transaction *transaction, struct arena *arena, struct principal *ret,
                                 ibid_error *err) MUST_CHECK;
 /* The user behind a token as sent ("ibid_..."). IBID_EAUTH, with one message whatever is wrong, when it is

@@ -1,6 +1,8 @@
 /* Access tokens: 256 random bits, shown once, stored as a hash. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "metadata_store/metadata_store.h"
 #include "records/workspace.h"
