@@ -3,4 +3,4 @@
 
 #include "vector_store/vector_store.h"
 
-extern const struct vector_store_ops vector_store_memory;
+extern const struct vector_store_ops vector_store_embedded, vector_store_memory;

@@ -26,6 +26,7 @@ static const char *prepare_nothing(const struct vector_store_ops *ops, void *opt
 }
 
 static const struct fixture fixtures[] = {
+    {"embedded", prepare_nothing},
     {"memory", prepare_nothing},
 };
 

@@ -1,0 +1,34 @@
+/* The best of many scored rows, in no order: cheap to offer to, since most rows fall below the threshold. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct place {
+    float score;
+    uint32_t part, row; /* of a selection's parts */
+};
+
+struct pool {
+    struct place *items;
+    size_t count, keep; /* room for 2 * keep */
+    float threshold;    /* what is below it cannot be among the best `keep` */
+};
+
+void pool_start(struct pool *pool, size_t keep);
+void pool_release(struct pool *pool);
+
+/* Shrinks to the best `keep` once full. */
+void pool_shrink(struct pool *pool);
+
+static inline void pool_offer(struct pool *pool, float score, uint32_t part, uint32_t row)
+{
+    if (score < pool->threshold)
+        return;
+    pool->items[pool->count++] = (struct place){score, part, row};
+    if (pool->count == 2 * pool->keep)
+        pool_shrink(pool);
+}
+
+/* Puts the best `count` of the places first. */
+void places_partition(struct place *places, size_t total, size_t count);
