@@ -118,7 +118,7 @@ static bool is_one_of(struct str word, const char *words)
 
 /* Names of a package's parts stand uncompressed both before each part and in the directory at the
  * end of the file. */
-static const char *package_type(struct str head, struct str tail)
+static const char *package_type(struct str head, struct str tail, const char *name)
 {
     static const char mimetype[] = "mimetypeapplication/";
     if (CONTAINS(head, "mimetypeapplication/epub+zip"))
@@ -134,7 +134,8 @@ static const char *package_type(struct str head, struct str tail)
         return "application/vnd.openxmlformats-officedocument.presentationml.presentation";
     if (CONTAINS(tail, "META-INF/container.xml"))
         return "application/epub+zip";
-    return "application/zip";
+    /* Cut off, so that the directory is missing: the extractor says so. */
+    return is_one_of(suffix_of(name), ".docx .docm") ? docx_type : "application/zip";
 }
 
 /* The old Office container. An encrypted .docx is one, too: its extractor tells them apart. */
@@ -287,7 +288,7 @@ const char *detect_type(struct str head, struct str tail, const char *name, cons
     if (is_pdf(head, name, text))
         return "application/pdf";
     if (str_starts_with(head, "PK\3\4") || str_starts_with(head, "PK\5\6"))
-        return package_type(head, tail);
+        return package_type(head, tail, name);
     if (str_starts_with(head, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"))
         return compound_type(name);
     for (size_t i = 0; i < COUNT_OF(signatures); i++)

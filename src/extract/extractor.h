@@ -41,6 +41,7 @@ enum extract_broker { BROKER_EXTRACT, BROKER_EXTRACT_PDF, BROKER_COUNT };
                                ".jsonl .xml .yaml .yml .toml")                                               \
     X(markdown, 1, BROKER_EXTRACT, "text/markdown", ".md .markdown .mdown")                        \
     X(html, 1, BROKER_EXTRACT, "text/html application/xhtml+xml", ".html .htm .xhtml")             \
+    X(docx, 1, BROKER_EXTRACT, "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx .docm") \
     X(pdf, 1, BROKER_EXTRACT_PDF, "application/pdf", ".pdf")
 
 typedef void extract_function(struct emitter *emitter, const struct extract_input *input);

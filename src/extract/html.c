@@ -11,6 +11,7 @@
 #include "extract/html_meta.h"
 #include "extract/html_parse.h"
 #include "extract/inline_text.h"
+#include "extract/layout_tables.h"
 #include "extract/table.h"
 #include "extract/text_kinds.h"
 
@@ -55,7 +56,7 @@ struct html_reader {
     size_t tables_inside;
     bool header_section; /* thead */
     size_t table_count;  /* that began in the page so far */
-    struct html_layout *layout;
+    struct layout_tables layout;
 
     struct html_meta meta;
 };
@@ -194,7 +195,7 @@ static bool open_table(struct html_reader *self)
 {
     if (self->in_table)
         self->tables_inside++;
-    if (self->in_table || html_layout_has(self->layout, self->table_count - 1))
+    if (self->in_table || layout_tables_has(&self->layout, self->table_count - 1))
         return false;
     table_open(&self->table, self->emitter, self->flags);
     self->in_table = true;
@@ -369,12 +370,56 @@ static void on_characters(void *context, const xmlChar *characters, int size)
     inline_append(&self->text, text);
 }
 
+/* ---- the pass before: which tables only arrange the page ---- */
+
+static void look_at_start(void *context, const xmlChar *name, const xmlChar **attributes)
+{
+    const char *role;
+    switch (html_element_find((const char *)name)->role) {
+    case ROLE_TABLE:
+        role = html_attribute(attributes, "role", "");
+        layout_tables_open(context, strcmp(role, "presentation") == 0 || strcmp(role, "none") == 0);
+        break;
+    case ROLE_CELL:
+        layout_tables_cell(context);
+        break;
+    case ROLE_HEADING:
+    case ROLE_PREFORMATTED:
+        layout_tables_mark(context);
+        break;
+    default:
+        break;
+    }
+}
+
+static void look_at_end(void *context, const xmlChar *name)
+{
+    if (html_element_find((const char *)name)->role == ROLE_TABLE)
+        layout_tables_close(context);
+}
+
+static void look_at_characters(void *context, const xmlChar *characters, int size)
+{
+    layout_tables_text(context, (size_t)size);
+}
+
+static void find_layout_tables(struct str html, struct layout_tables *ret)
+{
+    static const xmlSAXHandler handlers = {
+        .startElement = look_at_start, .endElement = look_at_end, .characters = look_at_characters};
+    *ret = (struct layout_tables){0};
+    if (html.size && (memmem(html.data, html.size, "<t", 2) || memmem(html.data, html.size, "<T", 2)))
+        html_parse(html, &handlers, ret);
+}
+
+/* ---- */
+
 void html_read(struct emitter *emitter, struct str html, bool document)
 {
     struct html_reader *self = xcalloc(1, sizeof *self);
     self->emitter = emitter;
     self->text = INLINE_TEXT(PARAGRAPH_LIMIT);
-    self->layout = html_layout_new(html);
+    find_layout_tables(html, &self->layout);
     html_meta_init(&self->meta, document ? emitter : NULL);
     static const xmlSAXHandler handlers = {
         .startElement = on_start,
@@ -390,7 +435,7 @@ void html_read(struct emitter *emitter, struct str html, bool document)
     flush(self);
     close_to(self, 0);
     html_meta_release(&self->meta);
-    html_layout_free(self->layout);
+    layout_tables_release(&self->layout);
     inline_release(&self->text);
     free(self);
 }

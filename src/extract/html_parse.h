@@ -17,11 +17,3 @@ unsigned html_attribute_flags(const xmlChar **attributes);
 /* Writes what a character reference ("&amp;", "&#8364;", "&#x20AC;") stands for to `out` as UTF-8;
  * returns its size, 0 when it is none that HTML 4 knows. */
 size_t html_decode_reference(struct str reference, char out[8]);
-
-/* Which tables of a page only arrange it: those that hold tables, headings or code, whole articles
- * in a cell, or a single cell. Found in a pass of its own, before the reading. */
-struct html_layout;
-struct html_layout *html_layout_new(struct str html) __attribute__((returns_nonnull));
-void html_layout_free(struct html_layout *take_layout);
-/* `index` counts the start tags of tables. */
-bool html_layout_has(const struct html_layout *layout, size_t index);

@@ -61,12 +61,12 @@ static ibid_code enter_limits(const struct sandbox_limits *limits, ibid_error *e
 {
     rlim_t seconds = (limits->max_cpu_time + 999999) / 1000000;
     TRY(set_limit(RLIMIT_CPU, seconds, seconds + 1, err));
-#ifndef SANITIZED_ADDRESSES /* whose shadow memory alone takes terabytes of address space */
+#ifndef SANITIZED_ADDRESSES /* whose shadow memory takes terabytes, and whose reports go to files */
     TRY(set_limit(RLIMIT_AS, limits->max_memory, limits->max_memory, err));
+    TRY(set_limit(RLIMIT_FSIZE, 0, 0, err));
 #endif
     TRY(set_limit(RLIMIT_STACK, STACK_SIZE, STACK_SIZE, err));
     TRY(set_limit(RLIMIT_CORE, 0, 0, err));
-    TRY(set_limit(RLIMIT_FSIZE, 0, 0, err));
     TRY(set_limit(RLIMIT_NPROC, 0, 0, err));
     return set_limit(RLIMIT_NOFILE, DESCRIPTOR_LIMIT, DESCRIPTOR_LIMIT, err);
 }

@@ -1,6 +1,6 @@
 /* Every sample under tests/golden/extract/<format>/ goes through the real brokers; what comes out is
  * compared with <sample>.expected beside it. `golden_extract --update [FORMAT...]` rewrites those
- * files: read the difference before you commit it. */
+ * files: read the difference before you commit it. `golden_extract --show FILE...` only prints. */
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -144,6 +144,17 @@ static void update(int count, char **formats, struct dirent **all, int all_count
     extract_pool_close(pool);
 }
 
+static void show(int count, char **files)
+{
+    open_pool();
+    for (int i = 0; i < count; i++) {
+        AUTO_BUFFER dump = BUFFER(256 << 20);
+        extract_sample(files[i], &dump);
+        printf("==> %s\n%s", files[i], dump.data);
+    }
+    extract_pool_close(pool);
+}
+
 static int check(struct dirent **formats, int count)
 {
     struct CMUnitTest *tests = xcalloc((size_t)count, sizeof *tests);
@@ -167,7 +178,9 @@ int main(int argc, char **argv)
         return 1;
     }
     int failed = 0;
-    if (argc > 1 && strcmp(argv[1], "--update") == 0)
+    if (argc > 1 && strcmp(argv[1], "--show") == 0)
+        show(argc - 2, argv + 2);
+    else if (argc > 1 && strcmp(argv[1], "--update") == 0)
         update(argc - 2, argv + 2, formats, count);
     else
         failed = check(formats, count);
