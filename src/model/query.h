@@ -28,6 +28,7 @@ enum search_mode {
     X(DOCUMENT, "document") /* the best chunk of each document */ \
     X(NONE, "none")         /* every chunk */
 
+/* Of a search; a listing always has every chunk. */
 enum group_by {
 #define X(name, string) GROUP_BY_##name,
     GROUP_BY_MAP(X)
@@ -79,7 +80,7 @@ struct query {
     enum group_by group_by;
     size_t source_diversity;     /* at most so many hits from one source; 0: no cap */
     double score_threshold;      /* drops hits whose calibrated confidence is below; 0: none */
-    double similarity_threshold; /* drops hits whose raw similarity is below; 0: none */
+    double similarity_threshold; /* drops hits whose raw similarity is below, or not known; 0: none */
     enum confidence_band min_confidence;
     struct ranking_weights weights;
 

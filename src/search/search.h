@@ -77,6 +77,7 @@ struct search_result {
     int64_t next_row;   /* a listing that goes on: query.after_row of the next page; else 0 */
     uint64_t row_count; /* chunks that scope and filter pass */
     enum degraded degraded;
+    struct str degraded_reason; /* what the embedder said when it failed; else empty */
     const struct facet *facets;
     size_t facet_count;
     struct search_timing timing;

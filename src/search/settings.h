@@ -12,4 +12,4 @@ struct search_settings {
     int64_t query_cache_entries;
 };
 
-extern const struct option search_options[];
+extern const struct option_section search_section;

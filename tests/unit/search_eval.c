@@ -22,7 +22,7 @@ static int set_up(void **state)
     struct fixture *fixture = xcalloc(1, sizeof *fixture);
     snprintf(fixture->folder, sizeof fixture->folder, "/tmp/ibid-eval-XXXXXX");
     assert_non_null(mkdtemp(fixture->folder));
-    option_set_defaults(search_options, &fixture->settings, &fixture->arena);
+    option_set_defaults(search_section.table, &fixture->settings, &fixture->arena);
     const struct embedder_ops *hash = embedder_find("hash");
     void *options = arena_alloc(&fixture->arena, hash->options_size + 1);
     option_set_defaults(hash->options, options, &fixture->arena);
