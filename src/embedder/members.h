@@ -4,4 +4,5 @@
 #include "embedder/embedder.h"
 
 extern const struct embedder_ops embedder_local;
+extern const struct embedder_ops embedder_openai;
 extern const struct embedder_ops embedder_hash;

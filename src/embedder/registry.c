@@ -3,6 +3,7 @@
 
 const struct embedder_ops *const embedder_registry[] = {
     &embedder_local,
+    &embedder_openai,
     &embedder_hash,
     NULL,
 };

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "embedder/embedder.h"
 #include "embedder/local/local.h"
+#include "tests/support/openai_stand_in.h"
 #include "tests/tiny_model.h"
 
 /* How a member is opened for this test. */
@@ -43,8 +44,24 @@ static void finish_local(void)
     free(tiny_folder);
 }
 
+static struct stand_in *stand_in;
+
+static const char *prepare_openai(const struct embedder_ops *ops, void *options, struct arena *arena)
+{
+    static const char *const settings[][2] = {{"max_tokens", "4000"}, {NULL, NULL}};
+    stand_in = stand_in_start();
+    memcpy(options, stand_in_options(stand_in, arena, settings), ops->options_size);
+    return NULL;
+}
+
+static void finish_openai(void)
+{
+    stand_in_stop(stand_in);
+}
+
 static const struct fixture fixtures[] = {
     {"local", prepare_local, finish_local},
+    {"openai", prepare_openai, finish_openai},
     {"hash", prepare_nothing, NULL},
 };
 

@@ -266,7 +266,7 @@ static void test_pooling_and_prefixes_change_vector_and_fingerprint(void **state
 
     struct embedder *plain = open_local(folder, "portable"), *asking;
     const struct local_options options = {
-        .model = folder, .kernel = "portable", .query_prefix = "the index: "};
+        .model = folder, .kernel = "portable", .query_prefix = "the index:"};
     assert_ok(embedder_open(embedder_find("local"), &options, &asking, err));
     assert_string_not_equal(plain->info.fingerprint, asking->info.fingerprint);
     assert_string_equal(plain->info.id, asking->info.id);

@@ -19,6 +19,7 @@
 #include "embedder/local/wordpiece.h"
 #include "embedder/members.h"
 #include "embedder/model_catalog.h"
+#include "embedder/prefix.h"
 
 enum { BATCH_TEXTS = 16, PASS_SEQUENCES = 128 };
 
@@ -57,11 +58,11 @@ static const struct option local_option_table[] = {
     {.name = "query_prefix",
      .type = OPTION_STRING,
      .offset = offsetof(struct local_options, query_prefix),
-     .help = "Text put before every query. Default: what the model was trained with."},
+     .help = "Text put before every query, and a space. Default: what the model was trained with."},
     {.name = "passage_prefix",
      .type = OPTION_STRING,
      .offset = offsetof(struct local_options, passage_prefix),
-     .help = "Text put before every passage. Default: what the model was trained with."},
+     .help = "Text put before every passage, and a space. Default: what the model was trained with."},
     OPTION_END,
 };
 
@@ -208,9 +209,9 @@ static void set_prefixes(struct local_embedder *self, const struct local_options
     if (entry && entry->passage_prefix)
         config->passage_prefix = entry->passage_prefix;
     if (options->query_prefix)
-        config->query_prefix = arena_strdup(&self->arena, options->query_prefix);
+        config->query_prefix = prefix_with_space(options->query_prefix, &self->arena);
     if (options->passage_prefix)
-        config->passage_prefix = arena_strdup(&self->arena, options->passage_prefix);
+        config->passage_prefix = prefix_with_space(options->passage_prefix, &self->arena);
 }
 
 static ibid_code open_model(struct local_embedder *self, const struct local_options *options, ibid_error *err)

@@ -54,8 +54,8 @@ const struct model_entry model_catalog[] = {
         .package = &minilm_package,
         .dimension = 384,
         .size = 91335943,
-        .similarity_floor = 0.0,
-        .similarity_ceiling = 1.0,
+        .similarity_floor = 0.1,
+        .similarity_ceiling = 0.68,
         .supported = true,
     },
     {
