@@ -58,7 +58,10 @@ static ibid_code code_of_result(int result, int os_errno)
 
 ibid_code connection_fail(struct connection *connection, int result, ibid_error *err)
 {
-    const int os_errno = sqlite3_system_errno(connection->db);
+    const int last_errno = errno; /* a failing COMMIT leaves it there alone */
+    int os_errno = sqlite3_system_errno(connection->db);
+    if (os_errno == 0 && (result & 0xff) == SQLITE_IOERR)
+        os_errno = last_errno;
     const ibid_code code = code_of_result(result, os_errno);
     const char *file = sqlite3_db_filename(connection->db, "main");
     const char *what = sqlite3_errmsg(connection->db);

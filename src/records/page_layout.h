@@ -17,7 +17,8 @@ struct page_layout {
     size_t word_count;
 };
 
-/* Appends the blob of a page. Coordinates are clamped to +-100,000 points. */
+/* Appends the blob of a page. Coordinates are clamped to +-100,000 points; those that are no
+ * numbers become 0. */
 void page_layout_append(struct buffer *out, const struct page_layout *layout);
 
 /* Reads a blob back; `page.start` and `page.number` are not in it but given, as the table has them.
