@@ -159,19 +159,32 @@ static const struct option openai_option_table[] = {
 
 /* ---- counting tokens without the model's tokenizer ---- */
 
-/* An estimate that errs high: a token for each four letters or digits of ASCII begun, one for every other
- * visible character. Stops behind `limit` tokens; *ret_end is where it stopped. */
+enum kind { OTHER, LETTER, DIGIT };
+
+static enum kind kind_of(uint32_t code)
+{
+    if (code >= '0' && code <= '9')
+        return DIGIT;
+    return (code | 0x20) >= 'a' && (code | 0x20) <= 'z' ? LETTER : OTHER;
+}
+
+/* An estimate that errs high: a token for every four ASCII letters and every two digits begun, one for
+ * every other visible character. Stops where one more would exceed `limit`; *ret_end is that place. */
 static size_t estimate_tokens(struct str text, size_t limit, size_t *ret_end)
 {
+    static const size_t per_token[] = {[LETTER] = 4, [DIGIT] = 2};
+    enum kind last = OTHER;
     size_t count = 0, run = 0, position = 0;
     while (position < text.size) {
         size_t next = position;
         const uint32_t code = utf8_next(text, &next);
-        const bool letter = (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'z');
-        run = letter ? run + 1 : 0;
-        count += letter ? run % 4 == 1 : code > ' ';
-        if (count > limit)
+        const enum kind kind = kind_of(code);
+        run = kind == last ? run + 1 : 0;
+        last = kind;
+        const size_t more = kind == OTHER ? code > ' ' : run % per_token[kind] == 0;
+        if (count + more > limit)
             break;
+        count += more;
         position = next;
     }
     *ret_end = position;

@@ -163,7 +163,8 @@ static ibid_code load(struct local_embedder *self, const char *folder, const str
     return code;
 }
 
-/* Everything that changes a vector, apart from the arithmetic's last bits. */
+/* The fingerprint holds everything that changes a vector noticeably. f32 and bf16 are one class in it: what
+ * one indexed the other can search, and a machine may change from one to the other. */
 static void describe(struct local_embedder *self, const char *folder, const struct sha256 *hash,
                      const struct kernel *kernel, const struct model_entry *entry)
 {
@@ -175,9 +176,9 @@ static void describe(struct local_embedder *self, const char *folder, const stru
     const struct str base_name = path_base_name(str_from(folder));
     info->id = arena_printf(&self->arena, "local/%.*s@%.12s", STR_ARG(base_name), hex);
     info->precision = kernel->precision == KERNEL_BF16 ? "bf16" : "f32";
-    info->fingerprint = arena_printf(&self->arena, "%s;window=%zu;pooling=%s;query=%s;passage=%s;%s",
+    info->fingerprint = arena_printf(&self->arena, "%s;window=%zu;pooling=%s;query=%s;passage=%s;float",
                                      info->id, config->window, config->pooling == POOL_CLS ? "cls" : "mean",
-                                     config->query_prefix, config->passage_prefix, info->precision);
+                                     config->query_prefix, config->passage_prefix);
     info->dimension = config->hidden_size;
     info->max_tokens = config->window;
     info->languages = entry ? entry->languages : unknown_languages;
