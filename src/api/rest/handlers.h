@@ -1,0 +1,42 @@
+/* The handlers that route.c lists (inside api/rest/ only), and what they share. */
+#pragma once
+
+#include "api/rest/route.h"
+#include "search/search.h"
+
+typedef ibid_code route_handler(struct rest_call *call, struct http_reply *reply, ibid_error *err);
+
+/* page.c */
+route_handler handle_page;
+/* system.c */
+route_handler handle_health, handle_status, handle_metrics, handle_config, handle_verify, handle_openapi;
+/* search.c */
+route_handler handle_search;
+/* documents.c */
+route_handler handle_documents, handle_document, handle_document_upload, handle_document_remove,
+    handle_chunks, handle_text;
+/* content.c */
+route_handler handle_content, handle_content_link;
+/* indexing.c */
+route_handler handle_index, handle_index_status, handle_index_cancel, handle_retry;
+/* models.c */
+route_handler handle_models, handle_model_pull, handle_model_pull_status, handle_model_pull_cancel,
+    handle_model_check, handle_embed;
+/* tools.c */
+route_handler handle_extract, handle_eval;
+
+/* The document that the path names by number or file_id, if the caller may read it; else IBID_ENOTFOUND. */
+ibid_code call_document(struct rest_call *call, struct transaction *transaction, const struct scope *scope,
+                        struct document *ret, ibid_error *err) MUST_CHECK;
+
+/* The embedder and the extract pool, also where there is no data directory. */
+ibid_code rest_embedder(struct rest_call *call, struct embedder **ret, ibid_error *err) MUST_CHECK;
+ibid_code rest_extract_pool(struct rest_call *call, struct extract_pool **ret, ibid_error *err) MUST_CHECK;
+/* The instance if it is open, else NULL. */
+struct instance *rest_open_instance(struct rest *rest);
+struct searcher *rest_searcher(struct rest *rest);
+const struct search_settings *rest_search_settings(const struct rest *rest);
+/* A key of this process for signed links. */
+const unsigned char *rest_link_key(const struct rest *rest, size_t *ret_size);
+struct model_job;
+struct model_job *rest_model_job(struct rest *rest);

@@ -1,0 +1,115 @@
+#include "search/search.h"
+#include "api/rest/handlers.h"
+#include "api/rest/parameter_tables.h"
+#include "api/rest/render.h"
+#include "base/memory.h"
+#include "base/metric.h"
+
+/* ---- reading the request ---- */
+
+static ibid_code read_weights(const json_t *object, struct ranking_weights *weights, ibid_error *err)
+{
+    static const char *const known[] = {"relevance", "recency", "trust", "overlap", NULL};
+    if (!object || json_is_null(object))
+        return IBID_OK;
+    if (!json_is_object(object))
+        return fail(err, IBID_EINVAL, "'weights' must be an object");
+    TRY(json_check_keys(object, known, err));
+    TRY(json_get_real(object, "relevance", 0, 1, &weights->relevance, err));
+    TRY(json_get_real(object, "recency", 0, 1, &weights->recency, err));
+    TRY(json_get_real(object, "trust", 0, 1, &weights->trust, err));
+    return json_get_real(object, "overlap", 0, 1, &weights->overlap, err);
+}
+
+static ibid_code read_vector(const json_t *array, struct arena *arena, struct query *query, ibid_error *err)
+{
+    enum { DIMENSION_LIMIT = 4096 };
+    if (!array || json_is_null(array))
+        return IBID_OK;
+    const size_t size = json_array_size(array);
+    if (!json_is_array(array) || size == 0 || size > DIMENSION_LIMIT)
+        return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers", DIMENSION_LIMIT);
+    float *vector = ARENA_ARRAY(arena, float, size);
+    for (size_t i = 0; i < size; i++) {
+        const json_t *item = json_array_get(array, i);
+        if (!json_is_number(item))
+            return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers", DIMENSION_LIMIT);
+        vector[i] = (float)json_number_value(item);
+    }
+    query->vector = vector;
+    query->dimension = size;
+    return IBID_OK;
+}
+
+/* An object, or the short text form of the command line. */
+static ibid_code read_filter(const json_t *value, struct arena *arena, const struct filter **ret,
+                             ibid_error *err)
+{
+    if (json_is_string(value))
+        return filter_from_text((struct str){json_string_value(value), json_string_length(value)}, arena, ret,
+                                err);
+    return filter_from_json(value, arena, ret, err);
+}
+
+static const struct str *texts_of(const struct option_list *list, struct arena *arena)
+{
+    struct str *texts = ARENA_ARRAY(arena, struct str, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        texts[i] = str_from(list->items[i]);
+    return texts;
+}
+
+static ibid_code read_query(struct rest_call *call, struct query *query, ibid_error *err)
+{
+    const struct search_parameters *parameters = call->parameters;
+    *query = QUERY_DEFAULT;
+    query->weights = rest_search_settings(call->rest)->weights;
+    query->collection_id = parameters->collection_id;
+    query->texts = texts_of(&parameters->query, call->arena);
+    query->text_count = parameters->query.count;
+    query->mode = (enum search_mode)parameters->mode;
+    query->group_by = (enum group_by)parameters->group_by;
+    query->top_k = (size_t)parameters->top_k;
+    query->offset = (size_t)parameters->offset;
+    query->source_diversity = (size_t)parameters->source_diversity;
+    query->score_threshold = parameters->score_threshold;
+    query->similarity_threshold = parameters->similarity_threshold;
+    query->min_confidence = (enum confidence_band)parameters->min_confidence;
+    query->neighbours = (size_t)parameters->neighbours;
+    query->passage_bytes = (size_t)parameters->passage_bytes;
+    query->facets = texts_of(&parameters->facets, call->arena);
+    query->facet_count = parameters->facets.count;
+    query->explain = parameters->explain;
+    TRY(read_filter(json_object_get(call->body, "filter"), call->arena, &query->filter, err));
+    TRY(read_vector(json_object_get(call->body, "vector"), call->arena, query, err));
+    return read_weights(json_object_get(call->body, "weights"), &query->weights, err);
+}
+
+/* ---- answering ---- */
+
+ibid_code handle_search(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    struct query query;
+    struct scope scope;
+    struct meaning meaning = {.state = MEANING_READY};
+    struct search_result result;
+    TRY(read_query(call, &query, err));
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(call_read(call, &transaction, &scope, err));
+    transaction_rollback(transaction_take(&transaction)); /* the search has a snapshot of its own */
+    if (query.mode != SEARCH_KEYWORD)
+        TRY(instance_meaning(call->instance, query.collection_id, &meaning, err));
+    const ibid_code code =
+        search_run(rest_searcher(call->rest), meaning.embedder, &scope, &query, call->arena, &result, err);
+    if (code == IBID_EUNAVAILABLE && meaning.state != MEANING_READY)
+        return fail(err, code, "cannot search by meaning: %s", meaning.reason);
+    TRY(code);
+    metric_count(COUNTER_SEARCHES);
+    if (result.degraded != DEGRADED_NO)
+        metric_count(COUNTER_SEARCHES_WITHOUT_MEANING);
+    metric_observe(HISTOGRAM_SEARCH, result.timing.total);
+    json_t *answer = render_search(&result, meaning.reason);
+    json_set_string(answer, "mode", search_mode_string(query.mode));
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}

@@ -1,0 +1,305 @@
+#include <string.h>
+
+#include "api/rest/handlers.h"
+#include "api/rest/parameter_tables.h"
+#include "api/rest/render.h"
+#include "base/memory.h"
+#include "base/metric.h"
+#include "ingest/run.h"
+#include "records/collection.h"
+#include "records/source.h"
+#include "records/sweep.h"
+
+/* ---- health ---- */
+
+/* Says no more than that the server is there: anybody may ask. */
+ibid_code handle_health(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    json_t *answer = json_object();
+    json_set_string(answer, "status", "ok");
+    json_set_string(answer, "version", IBID_VERSION);
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}
+
+/* ---- status ---- */
+
+static json_t *render_counts(const int64_t counts[PROCESSING_STATE_COUNT])
+{
+    json_t *object = json_object();
+    int64_t total = 0;
+    for (size_t i = 0; i < PROCESSING_STATE_COUNT; i++) {
+        json_set_int(object, processing_state_string((enum processing_state)i), counts[i]);
+        total += counts[i];
+    }
+    json_set_int(object, "total", total);
+    return object;
+}
+
+static ibid_code render_collections(struct rest_call *call, struct transaction *transaction, json_t *answer,
+                                    ibid_error *err)
+{
+    struct collection *collections;
+    size_t count;
+    TRY(collection_list(transaction, call->arena, &collections, &count, err));
+    json_t *array = json_array();
+    json_set(answer, "collections", array);
+    for (size_t i = 0; i < count; i++) {
+        struct collection_counts counts;
+        struct meaning meaning;
+        TRY(collection_count(transaction, collections[i].id, &counts, err));
+        TRY(instance_meaning(call->instance, collections[i].id, &meaning, err));
+        json_t *object = json_object();
+        json_array_append_new(array, object);
+        json_set_int(object, "id", collections[i].id);
+        json_set_str(object, "name", collections[i].name);
+        json_set_str(object, "embedder", collections[i].embedder);
+        json_set_int(object, "dimension", collections[i].dimension);
+        json_set_int(object, "documents", counts.documents);
+        json_set_int(object, "chunks", counts.rows);
+        json_set_int(object, "pending_embeddings", counts.pending_rows);
+        json_set_int(object, "removed_chunks", counts.removed_rows);
+        json_set_string(object, "meaning", meaning_state_string(meaning.state));
+        if (meaning.reason[0])
+            json_set_string(object, "meaning_reason", meaning.reason);
+    }
+    return IBID_OK;
+}
+
+static ibid_code render_sources(struct rest_call *call, struct transaction *transaction, json_t *answer,
+                                ibid_error *err)
+{
+    struct source *sources;
+    size_t count;
+    TRY(source_list(transaction, call->arena, &sources, &count, err));
+    json_t *array = json_array();
+    json_set(answer, "sources", array);
+    for (size_t i = 0; i < count; i++) {
+        int64_t counts[LEDGER_OUTCOME_COUNT];
+        TRY(ledger_count(transaction, sources[i].id, counts, err));
+        json_t *object = json_object(), *ledger = json_object();
+        json_array_append_new(array, object);
+        json_set_int(object, "id", sources[i].id);
+        json_set_str(object, "connector", sources[i].connector_type);
+        json_set_str(object, "location", sources[i].location);
+        json_set_bool(object, "enabled", sources[i].enabled);
+        json_set_int(object, "failures", sources[i].failures);
+        json_set_time(object, "last_run_at", sources[i].last_run_at);
+        json_set_time(object, "last_complete_at", sources[i].last_complete_at);
+        for (int j = 0; j < LEDGER_OUTCOME_COUNT; j++)
+            json_set_int(ledger, ledger_outcome_string((enum ledger_outcome)j), counts[j]);
+        json_set(object, "ledger", ledger);
+        json_set_real(object, "coverage_percent", ledger_coverage(counts));
+    }
+    return IBID_OK;
+}
+
+static ibid_code fill_status(struct rest_call *call, json_t *answer, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct scope scope;
+    int64_t counts[PROCESSING_STATE_COUNT];
+    TRY(call_read(call, &transaction, &scope, err));
+    TRY(document_count(transaction, &scope, counts, err));
+    json_set_string(answer, "version", IBID_VERSION);
+    json_set(answer, "documents", render_counts(counts));
+    if (!call->principal.system_admin)
+        return IBID_OK;
+    json_set_string(answer, "folder", instance_folder(call->instance));
+    TRY(render_collections(call, transaction, answer, err));
+    return render_sources(call, transaction, answer, err);
+}
+
+ibid_code handle_status(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    AUTO_JSON *answer = json_object();
+    TRY(fill_status(call, answer, err));
+    reply_json(call, reply, 200, json_incref(answer));
+    return IBID_OK;
+}
+
+/* ---- metrics ---- */
+
+static ibid_code append_documents(struct rest_call *call, struct buffer *out, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct scope scope;
+    int64_t counts[PROCESSING_STATE_COUNT];
+    TRY(call_read(call, &transaction, &scope, err));
+    TRY(document_count(transaction, &scope, counts, err));
+    buffer_append_string(
+        out, "# HELP ibid_documents Documents by state of processing.\n# TYPE ibid_documents gauge\n");
+    for (size_t i = 0; i < PROCESSING_STATE_COUNT; i++)
+        buffer_printf(out, "ibid_documents{state=\"%s\"} %lld\n",
+                      processing_state_string((enum processing_state)i), (long long)counts[i]);
+    return IBID_OK;
+}
+
+static void append_run(struct rest_call *call, struct buffer *out)
+{
+    struct ingest_status status;
+    const bool known = ingest_status(instance_ingest(call->instance), &status);
+    metric_append(out, "ibid_indexing_running", "gauge", "Whether an indexing run is under way.",
+                  known && status.state == RUN_RUNNING);
+    if (!known)
+        return;
+    metric_append(out, "ibid_indexing_documents_done", "gauge", "Documents done in the present or last run.",
+                  (double)status.done);
+    metric_append(out, "ibid_indexing_documents_total", "gauge",
+                  "Documents to do in the present or last run.", (double)status.total);
+    metric_append(out, "ibid_indexing_documents_failed", "gauge",
+                  "Documents failed in the present or last run.", (double)status.progress.failed);
+    metric_append(out, "ibid_indexing_tokens", "gauge", "Tokens embedded in the present or last run.",
+                  (double)status.tokens);
+}
+
+ibid_code handle_metrics(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    AUTO_BUFFER out = BUFFER(1024 * 1024);
+    metric_append_all(&out);
+    TRY(append_documents(call, &out, err));
+    append_run(call, &out);
+    metric_append_process(&out);
+    TRY(buffer_check(&out, "the list of metrics", err));
+    reply->text = arena_str(call->arena, buffer_str(&out));
+    http_reply_header(call->http, reply, "Content-Type", STR("text/plain; version=0.0.4; charset=utf-8"));
+    reply_lock_down(call->http, reply);
+    return IBID_OK;
+}
+
+/* ---- settings ---- */
+
+static void explain_setting(const struct option_section *section, const struct option *option,
+                            const char *value, const char *origin, void *context)
+{
+    json_t *object = json_object();
+    AUTO_FREE char *key = xasprintf("%s.%s", section->name, option->name);
+    json_set_string(object, "key", key);
+    json_set_string(object, "value", value);
+    json_set_string(object, "origin", origin);
+    json_set_string(object, "default", option->default_text);
+    json_set_string(object, "help", option->help);
+    json_array_append_new(context, object);
+}
+
+ibid_code handle_config(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    const struct rest_settings *settings = call_settings(call);
+    json_t *answer = json_object(), *array = json_array();
+    settings_explain(instance_settings_table(settings->instance), explain_setting, array);
+    json_set_string(answer, "folder", settings->folder);
+    json_set(answer, "settings", array);
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}
+
+/* ---- verify ---- */
+
+static ibid_code verify_absence(struct rest_call *call, int64_t document_id, struct http_reply *reply,
+                                ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    bool gone;
+    TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_READ, &transaction, err));
+    TRY(document_is_gone(transaction, document_id, &gone, err));
+    json_t *answer = json_object();
+    json_set_int(answer, "document", document_id);
+    json_set_bool(answer, "gone", gone);
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}
+
+ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    const struct verify_parameters *parameters = call->parameters;
+    struct instance_finding *findings;
+    size_t count;
+    if (parameters->document != 0) {
+        TRY(instance_compact(call->instance, 0, err));
+        return verify_absence(call, parameters->document, reply, err);
+    }
+    TRY(instance_verify(call->instance, parameters->repair, call->arena, &findings, &count, err));
+    json_t *answer = json_object(), *array = json_array();
+    bool clean = true;
+    for (size_t i = 0; i < count; i++) {
+        json_t *object = json_object();
+        json_set_string(object, "place", findings[i].place);
+        json_set_string(object, "problem", findings[i].problem);
+        json_set_bool(object, "repaired", findings[i].repaired);
+        json_array_append_new(array, object);
+        clean = clean && findings[i].repaired;
+    }
+    json_set_bool(answer, "clean", clean);
+    json_set(answer, "findings", array);
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}
+
+/* ---- description ---- */
+
+static void describe_parameters(json_t *operation, const struct route *route)
+{
+    json_t *properties = parameters_schema(route->parameters);
+    if (route->body == BODY_JSON) {
+        for (const char *const *name = route->other_members; name && *name; name++)
+            json_set(properties, *name, json_object());
+        json_t *schema =
+            json_pack("{ss,so,sb}", "type", "object", "properties", properties, "additionalProperties", 0);
+        json_set(operation, "requestBody",
+                 json_pack("{s{s{so}}}", "content", "application/json", "schema", schema));
+        return;
+    }
+    json_t *list = json_array();
+    if (strstr(route->path, "{id}"))
+        json_array_append_new(list, json_pack("{ss,ss,sb,s{ss}}", "name", "id", "in", "path", "required", 1,
+                                              "schema", "type", "string"));
+    const char *name;
+    json_t *schema;
+    json_object_foreach(properties, name, schema)
+        json_array_append_new(list, json_pack("{ss,ss,sO}", "name", name, "in", "query", "schema", schema));
+    json_decref(properties);
+    json_set(operation, "parameters", list);
+    if (route->body == BODY_UPLOAD)
+        json_set(operation, "requestBody",
+                 json_pack("{s{s{s{ss,s{s{ss,ss}}}}}}", "content", "multipart/form-data", "schema", "type",
+                           "object", "properties", "file", "type", "string", "format", "binary"));
+}
+
+static json_t *describe_route(const struct route *route)
+{
+    json_t *operation = json_object();
+    json_set_string(operation, "summary", route->summary);
+    describe_parameters(operation, route);
+    json_set(operation, "responses",
+             json_pack("{s{ss},s{ss,s{s{s{ss}}}}}", "2XX", "description", "Done.", "default", "description",
+                       "An error: {\"error\": {\"code\", \"message\"}}.", "content", "application/json",
+                       "schema", "type", "object"));
+    if (route->need == NEED_NOTHING)
+        json_set(operation, "security", json_array());
+    return operation;
+}
+
+/* Made from the same table that answers requests. */
+ibid_code handle_openapi(struct rest_call *call, struct http_reply *reply, ibid_error *err)
+{
+    json_t *paths = json_object();
+    for (size_t i = 0; i < route_count; i++) {
+        if (!routes[i].summary)
+            continue;
+        json_t *path = json_object_get(paths, routes[i].path);
+        if (!path) {
+            path = json_object();
+            json_set(paths, routes[i].path, path);
+        }
+        AUTO_FREE char *method = xstrdup(routes[i].method);
+        for (char *byte = method; *byte; byte++)
+            *byte |= 0x20;
+        json_set(path, method, describe_route(&routes[i]));
+    }
+    json_t *answer = json_pack("{ss,s{ss,ss},s[{s[]}],s{s{s{ss,ss}}}}", "openapi", "3.1.0", "info", "title",
+                               "ibid", "version", IBID_VERSION, "security", "token", "components",
+                               "securitySchemes", "token", "type", "http", "scheme", "bearer");
+    json_set(answer, "paths", paths);
+    reply_json(call, reply, 200, answer);
+    return IBID_OK;
+}
