@@ -1,0 +1,99 @@
+/* The commands of `ibid`. To add one: src/cli/command_<name>.c with one `const struct command`, a row in
+ * command_list.c, a line in meson.build. Help and manual pages come from the same struct. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/option.h"
+#include "cli/door.h"
+#include "cli/terminal.h"
+
+/* What the process ends with; `ibid help` lists them. */
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1, /* it ran and something is wrong: a failure of disk or system, damage that was found */
+    EXIT_USAGE = 2,  /* the command line or a request makes no sense */
+    EXIT_NOT_FOUND = 3,
+    EXIT_NOT_ALLOWED = 4,
+    EXIT_TRY_LATER = 5, /* busy, not reachable, timed out, no model */
+    EXIT_INTERRUPTED = 130,
+};
+int exit_status_of(ibid_code code);
+
+/* Options that every command takes. */
+struct global_options {
+    const char *data, *config;
+    struct option_list set;
+    bool json, quiet, verbose, no_color, help;
+};
+extern const struct option global_options[];
+
+/* A command being carried out. */
+struct invocation {
+    const struct command *command;
+    struct arena arena;
+    struct global_options global;
+    void *parameters;       /* the command's own struct, filled in */
+    const char **arguments; /* positional ones, `argument_count` of them */
+    size_t argument_count;
+    struct terminal terminal;
+    struct rest_settings settings; /* loaded unless command->bare */
+    struct door *door;             /* NULL if command->bare */
+    const _Atomic bool *cancel;    /* raised by Ctrl-C */
+};
+
+struct command {
+    const char *name;      /* "model pull": may be two words */
+    const char *arguments; /* "PATH..." for help; NULL: takes none */
+    size_t argument_min, argument_max;
+    const char *summary;                  /* one line, without a full stop */
+    const char *text;                     /* paragraphs parted by empty lines */
+    const char *examples;                 /* lines "command  # what it does" */
+    const struct option *parameters;      /* mostly the route's own table */
+    const struct option *more_parameters; /* in the same struct; NULL: none */
+    size_t parameters_size;
+    const char *const *hidden; /* names of parameters that make no sense on a command line; NULL-ended */
+    bool bare;                 /* needs no settings and no data */
+    bool shares_data;          /* takes long: others may use the data meanwhile */
+    ibid_code (*run)(struct invocation *invocation, ibid_error *err);
+};
+
+extern const struct command *const commands[]; /* NULL-ended, in the order of help */
+/* The command that `argv` begins with, and how many words its name takes; NULL when it is none. */
+const struct command *command_find(int argc, const char *const argv[], int *ret_words);
+
+/* ---- what commands share ---- */
+
+/* The option table of a command with the global options before its own, both into one struct: the parameters
+ * stand at offset GLOBAL_SIZE of it. */
+enum { GLOBAL_SIZE = (sizeof(struct global_options) + 15) / 16 * 16 };
+const struct option *command_options(const struct command *command, struct arena *arena);
+
+/* Prints the answer as JSON, indented. */
+void print_json(const json_t *value);
+/* Writes what was gathered to standard output. */
+void print_buffer(const struct buffer *out);
+/* Reads members of an answer; missing ones read as "" and 0. Borrowed. */
+struct str member_text(const json_t *object, const char *key);
+const char *member_string(const json_t *object, const char *key);
+int64_t member_int(const json_t *object, const char *key);
+double member_real(const json_t *object, const char *key);
+
+/* An existing path as the other process may find it, in the invocation's arena. */
+ibid_code absolute_path(struct invocation *invocation, const char *path, const char **ret,
+                        ibid_error *err) MUST_CHECK;
+
+/* "/api/v1/documents/<escaped>/suffix", in the invocation's arena. */
+const char *document_target(struct invocation *invocation, const char *document, const char *suffix);
+/* The document that an argument means: a number, a file_id, or part of a title or path that fits one document
+ * only. *ret is its JSON, the caller's. */
+ibid_code find_document(struct invocation *invocation, const char *argument, json_t **ret,
+                        ibid_error *err) MUST_CHECK;
+
+/* Follows the indexing run under way to its end and prints what came of it. Ctrl-C cancels the run. */
+ibid_code follow_run(struct invocation *invocation, ibid_error *err) MUST_CHECK;
+
+/* The text of `ibid help [COMMAND]`, and its manual page. `command` NULL: of the program. */
+void help_append(const struct terminal *terminal, const struct command *command, struct buffer *out);
+void manual_append(const struct command *command, struct buffer *out);

@@ -1,0 +1,42 @@
+#include "cli/command_list.h"
+
+#include <string.h>
+
+#include "cli/command.h"
+
+const struct command *const commands[] = {
+    &command_index,
+    &command_search,
+    &command_show,
+    &command_documents,
+    &command_status,
+    &command_serve,
+    &command_rm,
+    &command_retry,
+    &command_extract,
+    &command_model_list,
+    &command_model_pull,
+    &command_model_check,
+    &command_embed,
+    &command_eval,
+    &command_verify,
+    &command_config,
+    &command_version,
+    &command_help,
+    NULL,
+};
+
+const struct command *command_find(int argc, const char *const argv[], int *ret_words)
+{
+    for (const struct command *const *command = commands; *command; command++) {
+        const char *space = strchr((*command)->name, ' ');
+        const size_t first = space ? (size_t)(space - (*command)->name) : strlen((*command)->name);
+        if (argc < 1 || strlen(argv[0]) != first || memcmp(argv[0], (*command)->name, first) != 0)
+            continue;
+        if (space && (argc < 2 || strcmp(argv[1], space + 1) != 0))
+            continue;
+        *ret_words = space ? 2 : 1;
+        return *command;
+    }
+    return NULL;
+}

