@@ -114,11 +114,11 @@ static bool is_space(char byte)
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-/* How many bytes at the front show nothing: white space, and NUL, which is dropped. */
+/* How many bytes at the front show nothing: white space and control characters. */
 static size_t blank_prefix(struct str text)
 {
     size_t size = 0;
-    while (size < text.size && (is_space(text.data[size]) || text.data[size] == '\0'))
+    while (size < text.size && ((unsigned char)text.data[size] <= ' ' || text.data[size] == 0x7F))
         size++;
     return size;
 }
@@ -226,6 +226,18 @@ static void write_separators(struct assembly *self)
     self->space = false;
 }
 
+/* Drops control characters from `start` on: nobody reads them, and terminals obey them. */
+static void drop_controls(struct buffer *text, size_t start)
+{
+    size_t size = start;
+    for (size_t i = start; i < text->size; i++) {
+        unsigned char byte = (unsigned char)text->data[i];
+        if ((byte >= ' ' && byte != 0x7F) || byte == '\t' || byte == '\n')
+            text->data[size++] = (char)byte;
+    }
+    buffer_truncate(text, size);
+}
+
 static void flatten_row(char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -258,6 +270,7 @@ static bool append_text(struct assembly *self, struct str text, uint32_t *ret_st
         stop(self, EXTRACTION_LIMIT, "more than %zu bytes of text", self->limits.max_text);
         return false;
     }
+    drop_controls(&self->text, start);
     if (block->kind == BLOCK_TABLE_ROW)
         flatten_row(self->text.data + start, self->text.size - start);
     *ret_start = (uint32_t)start;

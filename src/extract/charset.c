@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "extract/wide_text.h"
 
 enum {
     NAME_SIZE = 64,
@@ -57,30 +58,8 @@ static bool is_ascii(struct str bytes)
     return true;
 }
 
-/* UTF-16 and UTF-32 without a mark: most text has many characters below U+0100, whose high bytes
- * are zero, always at the same places. */
-static bool guess_wide(struct str bytes, char out[NAME_SIZE])
-{
-    struct str sample = str_slice(bytes, 0, 4096);
-    size_t zeros[4] = {0}, groups = sample.size / 4;
-    for (size_t i = 0; i < groups * 4; i++)
-        zeros[i % 4] += sample.data[i] == '\0';
-    size_t most = groups * 7 / 10 + 1, few = groups / 10;
-    if (zeros[0] <= few && zeros[1] >= most && zeros[2] >= most && zeros[3] >= most)
-        set_name(out, "UTF-32LE");
-    else if (zeros[3] <= few && zeros[0] >= most && zeros[1] >= most && zeros[2] >= most)
-        set_name(out, "UTF-32BE");
-    else if (zeros[1] + zeros[3] >= most && zeros[0] + zeros[2] <= few)
-        set_name(out, "UTF-16LE");
-    else if (zeros[0] + zeros[2] >= most && zeros[1] + zeros[3] <= few)
-        set_name(out, "UTF-16BE");
-    else
-        return false;
-    return true;
-}
-
 /* The name that the web's standards read a label as: their Latin-1 and ASCII are windows-1252, their
- * Shift_JIS and GBK the supersets that are really in use. */
+ * Shift_JIS and GBK the supersets that are really in use. And what ICU calls uchardet's findings. */
 static void web_name(char name[NAME_SIZE])
 {
     static const struct {
@@ -105,6 +84,9 @@ static void web_name(char name[NAME_SIZE])
         {"ks_c_5601-1987", "windows-949"},
         {"euc-kr", "windows-949"},
         {"unicode", "UTF-16LE"},
+        {"uhc", "windows-949"},
+        {"mac-cyrillic", "x-mac-cyrillic"},
+        {"mac-centraleurope", "x-mac-centraleurroman"},
         {"utf8", "UTF-8"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -146,14 +128,14 @@ bool charset_is_known(struct str label)
 /* A wide charset declared inside bytes that are no wide text is a lie. */
 static bool accept_declared(struct str bytes, struct str declared, char out[NAME_SIZE])
 {
-    char name[NAME_SIZE], wide[NAME_SIZE];
+    char name[NAME_SIZE];
     normalize_label(declared, name);
     if (!name[0] || is_nocase(name, "UTF-8") || !known_converter(name))
         return false;
     bool declares_wide =
         str_starts_with(str_from(name), "UTF-16") || str_starts_with(str_from(name), "utf-16") ||
         str_starts_with(str_from(name), "UTF-32") || str_starts_with(str_from(name), "utf-32");
-    if (declares_wide && !guess_wide(bytes, wide) && !memchr(bytes.data, 0, bytes.size))
+    if (declares_wide && !memchr(bytes.data, 0, bytes.size))
         return false;
     set_name(out, name);
     return true;
@@ -168,10 +150,14 @@ static bool has_escape_sequences(struct str bytes)
 
 static bool is_western(const char *name)
 {
-    static const char *const names[] = {"windows-1250", "windows-1252",      "windows-1254", "windows-1257",
-                                        "ISO-8859-1",   "ISO-8859-2",        "ISO-8859-3",   "ISO-8859-4",
-                                        "ISO-8859-9",   "ISO-8859-10",       "ISO-8859-13",  "ISO-8859-15",
-                                        "ISO-8859-16",  "MAC-CENTRALEUROPE", "IBM852",       "windows-1258"};
+    static const char *const names[] = {"windows-1250", "windows-1252",
+                                        "windows-1254", "windows-1257",
+                                        "ISO-8859-1",   "ISO-8859-2",
+                                        "ISO-8859-3",   "ISO-8859-4",
+                                        "ISO-8859-9",   "ISO-8859-10",
+                                        "ISO-8859-13",  "ISO-8859-15",
+                                        "ISO-8859-16",  "x-mac-centraleurroman",
+                                        "IBM852",       "windows-1258"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (is_nocase(name, names[i]))
             return true;
@@ -205,6 +191,7 @@ static void guess(struct str bytes, char out[NAME_SIZE])
     struct str sample = str_slice(bytes, 0, SAMPLE_SIZE);
     char first[NAME_SIZE], second[NAME_SIZE];
     ask_uchardet(sample, first);
+    web_name(first);
     if (!known_converter(first) || is_nocase(first, "ASCII"))
         first[0] = '\0';
     if (first[0] && !is_western(first)) {
@@ -215,8 +202,8 @@ static void guess(struct str bytes, char out[NAME_SIZE])
             set_name(out, second);
         else
             set_name(out, first[0] ? first : "windows-1252");
+        web_name(out);
     }
-    web_name(out);
 }
 
 /* ---- conversion ---- */
@@ -273,8 +260,11 @@ static void take_utf8(struct str bytes, struct decoded_text *ret)
 /* The charset of bytes without a byte order mark. */
 static void determine(struct str bytes, struct str declared, char out[NAME_SIZE])
 {
-    if (guess_wide(bytes, out))
+    const char *wide = wide_text_guess(bytes);
+    if (wide) {
+        set_name(out, wide);
         return;
+    }
     bool valid = utf8_is_valid(bytes), ascii = valid && is_ascii(bytes);
     if (valid && !ascii)
         set_name(out, "UTF-8");

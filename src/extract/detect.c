@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "extract/extract.h"
 #include "extract/registry.h"
+#include "extract/wide_text.h"
 
 static const char unknown_binary[] = "application/octet-stream";
 static const char docx_type[] = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
@@ -157,21 +158,6 @@ static const char *compound_type(const char *name)
 
 /* ---- text ---- */
 
-/* Whether every second (or all but each fourth) byte being zero shows wide characters. */
-static bool looks_wide(struct str head)
-{
-    size_t zeros[4] = {0}, groups = head.size / 4;
-    for (size_t i = 0; i < groups * 4; i++)
-        zeros[i % 4] += head.data[i] == '\0';
-    if (groups == 0)
-        return false;
-    size_t most = groups * 7 / 10, few = groups / 10;
-    bool utf16_le = zeros[1] + zeros[3] >= 2 * most && zeros[0] + zeros[2] <= 2 * few;
-    bool utf16_be = zeros[0] + zeros[2] >= 2 * most && zeros[1] + zeros[3] <= 2 * few;
-    bool utf32 = zeros[1] >= most && zeros[2] >= most && (zeros[0] >= most) != (zeros[3] >= most);
-    return utf16_le || utf16_be || utf32;
-}
-
 static bool has_byte_order_mark(struct str head)
 {
     return str_starts_with(head, "\xEF\xBB\xBF") || str_starts_with(head, "\xFF\xFE") ||
@@ -190,7 +176,7 @@ static bool is_text(struct str head)
         zeros += byte == '\0';
     }
     /* A stray control character or two does not make a text binary. */
-    return (zeros <= head.size / 1000 && odd <= head.size / 50) || looks_wide(head);
+    return (zeros <= 1 + head.size / 1000 && odd <= 2 + head.size / 50) || wide_text_guess(head);
 }
 
 /* The start of the text in ASCII: marks and white space skipped, every other byte of UTF-16 dropped. */

@@ -33,8 +33,8 @@ void emit_page_needs_ocr(struct emitter *emitter);
 void emit_open(struct emitter *emitter, enum block_kind kind, unsigned level, unsigned flags);
 void emit_close(struct emitter *emitter);
 
-/* Text of the open block, as it is (ill-formed UTF-8 is repaired, NUL dropped). With no block
- * open it makes a paragraph of its own. */
+/* Text of the open block, as it is (ill-formed UTF-8 is repaired; control characters but TAB and line
+ * feed are dropped). With no block open it makes a paragraph of its own. */
 void emit_text(struct emitter *emitter, struct str text);
 /* The same, with its place on the present page. */
 void emit_word(struct emitter *emitter, struct str text, float x0, float y0, float x1, float y1);

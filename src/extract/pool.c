@@ -113,10 +113,11 @@ static ibid_code check_sandbox(const struct extract_pool *pool, const struct hel
     return IBID_OK;
 }
 
-/* Under the lock. */
-static void put_broker(struct shared_broker *broker)
+/* Gives back `count` uses, under the lock. */
+static void put_broker(struct shared_broker *broker, size_t count)
 {
-    if (--broker->users > 0)
+    broker->users -= count;
+    if (broker->users > 0)
         return;
     broker_link_close(&broker->link);
     free(broker);
@@ -139,7 +140,7 @@ static ibid_code acquire_broker(struct extract_pool *pool, enum extract_broker w
             broker->users = 1;
             code = check_sandbox(pool, &broker->link.hello, err);
             if (code != IBID_OK)
-                put_broker(broker);
+                put_broker(broker, 1);
             else
                 pool->brokers[which] = broker;
         }
@@ -157,12 +158,12 @@ static void release_broker(struct extract_pool *pool, enum extract_broker which,
                            bool dead)
 {
     pthread_mutex_lock(&pool->lock);
-    if (dead && pool->brokers[which] == broker) {
+    bool drop = dead && pool->brokers[which] == broker;
+    if (drop) {
         kill(broker->link.pid, SIGKILL);
         pool->brokers[which] = NULL;
-        put_broker(broker);
     }
-    put_broker(broker);
+    put_broker(broker, drop ? 2 : 1);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -198,7 +199,7 @@ void extract_pool_close(struct extract_pool *pool)
         pthread_cond_wait(&pool->idle, &pool->lock);
     for (size_t i = 0; i < BROKER_COUNT; i++)
         if (pool->brokers[i])
-            put_broker(pool->brokers[i]);
+            put_broker(pool->brokers[i], 1);
     pthread_mutex_unlock(&pool->lock);
     pthread_cond_destroy(&pool->idle);
     pthread_mutex_destroy(&pool->lock);

@@ -53,8 +53,10 @@ static const struct {
     const char *media_type;
     text_reader *read;
 } readers[] = {
-    {"text/x-source", read_code},    {"application/json", read_code}, {"application/xml", read_code},
-    {"application/yaml", read_code}, {"application/toml", read_code},
+    {"text/csv", csv_read},           {"text/tab-separated-values", csv_read},
+    {"text/asciidoc", asciidoc_read}, {"text/x-source", read_code},
+    {"application/json", read_code},  {"application/xml", read_code},
+    {"application/yaml", read_code},  {"application/toml", read_code},
 };
 
 void extract_text(struct emitter *emitter, const struct extract_input *input)

@@ -154,10 +154,12 @@ static void text_is_repaired_on_the_way(void **state)
     emit_metadata(emitter, "title", (struct str){"a\0\xFF", 3});
     emit_metadata(emitter, "author", STR("  "));
     emit_block(emitter, BLOCK_CODE, 0, 0, (struct str){"\0  x\xC3\n  y\n", 11});
+    emit_block(emitter, BLOCK_PARAGRAPH, 0, 0, STR("\x01\x7F\r"));
+    emit_block(emitter, BLOCK_PARAGRAPH, 0, 0, STR("\x1B[1mz\a"));
     emit_warning(emitter, "odd", "first");
     emit_warning(emitter, "odd", "second");
     struct extraction extraction = finish(&stream, &arena);
-    assert_text(&extraction, "  x\xEF\xBF\xBD\n  y");
+    assert_text(&extraction, "  x\xEF\xBF\xBD\n  y\n\n[1mz");
     assert_int_equal(extraction.metadata_count, 1);
     assert_string_equal(extraction.metadata[0].value.data, "a\xEF\xBF\xBD");
     assert_int_equal(extraction.warning_count, 1);
