@@ -80,20 +80,15 @@ static void add_hole(struct collection *collection, const struct manifest_segmen
     atomic_store(&collection->open_holes, collection->hole_count);
 }
 
-static struct dead *read_dead(struct segment *segment, struct str bytes)
+static struct dead *read_dead(const struct segment *segment, const struct manifest_segment *named)
 {
     struct dead *dead = dead_new(segment);
-    const uint16_t *lengths = segment_section(segment, SECTION_LENGTHS);
-    if (!lengths || !row_set_add(bytes.data, bytes.size, segment->rows, dead->bits)) {
+    if (!row_set_add(named->dead.data, named->dead.size, segment->rows, dead->bits)) {
         dead_unref(dead);
         return NULL;
     }
-    struct bitmap_walk walk = bitmap_walk(dead->bits, segment->words);
-    uint32_t row;
-    while (bitmap_next(&walk, &row)) {
-        dead->count++;
-        dead->words += lengths[row];
-    }
+    dead->count = bitmap_count(dead->bits, segment->words);
+    dead->words = named->dead_words;
     return dead;
 }
 
@@ -106,7 +101,7 @@ static void open_named(struct collection *collection, const struct manifest_segm
         add_hole(collection, named);
         return;
     }
-    struct dead *dead = named->dead.size ? read_dead(segment, named->dead) : NULL;
+    struct dead *dead = named->dead.size ? read_dead(segment, named) : NULL;
     if ((named->dead.size && !dead) || segment->rows != named->rows ||
         segment->header->seq_low != named->seq_low || segment->header->seq_high != named->seq_high ||
         segment->header->dimension != collection->dimension) {
@@ -164,9 +159,11 @@ static void sweep(struct collection *collection, const struct snapshot *snapshot
 }
 
 ibid_code collection_open(const char *folder, const struct vector_space *space,
-                          const struct row_source *source, struct collection **ret, ibid_error *err)
+                          const struct row_source *source, const struct embedded_options *options,
+                          struct collection **ret, ibid_error *err)
 {
     struct collection *collection = collection_new(folder, space, source);
+    collection->options = *options;
     bool opened = false;
     ibid_code code = open_manifest(collection, &opened, err);
     if (code == IBID_OK && !opened) {
@@ -235,11 +232,17 @@ static ibid_code write_manifest(struct collection *collection, const struct snap
         .segments = ARENA_ARRAY(&arena, struct manifest_segment, snapshot->count),
     };
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct segment *segment = snapshot->parts[i].segment;
-        if (segment->number)
+        const struct part *part = &snapshot->parts[i];
+        const struct segment_header *header = part->segment->header;
+        if (part->segment->number)
             manifest.segments[manifest.count++] = (struct manifest_segment){
-                segment->number, segment->header->seq_low, segment->header->seq_high, segment->rows,
-                dead_bytes(&snapshot->parts[i], &arena)};
+                .number = part->segment->number,
+                .seq_low = header->seq_low,
+                .seq_high = header->seq_high,
+                .rows = header->rows,
+                .dead_words = part->dead ? part->dead->words : 0,
+                .dead = dead_bytes(part, &arena),
+            };
     }
     AUTO_BUFFER bytes = BUFFER(MANIFEST_LIMIT);
     manifest_append(&manifest, &bytes);

@@ -4,7 +4,7 @@
  *   <folder>/manifest      which segments there are (manifest.h)
  *   <folder>/000001.seg    their files (format.h)
  *
- * New rows make small segments in memory, which merge as they grow and go to a file from SEAL_ROWS rows on.
+ * New rows make small segments in memory, which merge as they grow and go to a file from `seal_rows` on.
  * What is in memory is lost when the process dies and read again from the truth: the manifest says up to
  * which seq the files reach. Files come before memory, and segments ascend in seq, without overlap, so that a
  * damaged one can be rebuilt from the changes in its range. */
@@ -20,9 +20,13 @@
 #include "vector_store/vector_store.h"
 
 enum {
-    SEAL_ROWS = 1024,    /* rows in memory, or changes not durable, that send the memory to a file */
     GATHER_ROWS = 8192,  /* rows that make a segment at once while catching up */
     FOLLOW_BATCH = 1024, /* changes that are read at a time */
+};
+
+struct embedded_options {
+    int64_t direct_rows; /* selected rows up to which their bytes are compared at once, not their codes */
+    int64_t seal_rows;   /* rows in memory, or changes not durable, that send the memory to a file */
 };
 
 /* A range of the truth whose segment was found missing or damaged when the store was opened. */
@@ -39,6 +43,7 @@ struct collection {
     char *fingerprint; /* of the space, the analysis and the format */
     char *folder;
     const struct row_source *source;
+    struct embedded_options options;
     struct rotation *rotation; /* NULL when dimension is 0 */
 
     pthread_mutex_t writer; /* held by whoever changes the snapshot */
@@ -56,8 +61,8 @@ struct collection {
 /* Opens what is in the folder, or begins with nothing when there is none, or when it was made for another
  * space. */
 ibid_code collection_open(const char *folder, const struct vector_space *space,
-                          const struct row_source *source, struct collection **ret,
-                          ibid_error *err) MUST_CHECK;
+                          const struct row_source *source, const struct embedded_options *options,
+                          struct collection **ret, ibid_error *err) MUST_CHECK;
 struct collection *collection_ref(struct collection *collection);
 void collection_unref(struct collection *collection);
 /* Whether it was opened for this space. */

@@ -16,6 +16,7 @@ struct embedded_store {
     struct vector_store base;
     char *folder;
     const struct row_source *source;
+    struct embedded_options options;
     pthread_mutex_t lock; /* the list */
     struct collection *collections;
 };
@@ -77,6 +78,7 @@ static ibid_code embedded_open(const struct vector_store_context *context, const
     self->base.ops = &vector_store_embedded;
     self->folder = xstrdup(context->folder);
     self->source = context->rows;
+    self->options = *(const struct embedded_options *)options;
     pthread_mutex_init(&self->lock, NULL);
     *ret = &self->base;
     return IBID_OK;
@@ -120,7 +122,7 @@ static ibid_code embedded_attach(struct vector_store *store, const struct vector
         TRY(embedded_drop(store, space->collection_id, err));
     }
     AUTO_FREE char *folder = collection_folder(self, space->collection_id);
-    TRY(collection_open(folder, space, self->source, &collection, err));
+    TRY(collection_open(folder, space, self->source, &self->options, &collection, err));
     pthread_mutex_lock(&self->lock);
     collection->next = self->collections;
     self->collections = collection;
@@ -260,15 +262,35 @@ static ibid_code embedded_verify(struct vector_store *store, int64_t collection_
     return code;
 }
 
-static const struct option embedded_options[] = {OPTION_END};
+static const struct option embedded_option_table[] = {
+    {.name = "direct_rows",
+     .type = OPTION_INT,
+     .offset = offsetof(struct embedded_options, direct_rows),
+     .default_text = "20000",
+     .low = 0,
+     .high = 1e9,
+     .help = "Vector searches that may see no more chunks than this compare all of them at full precision; "
+             "larger "
+             "ones find their candidates by one-bit codes first."},
+    {.name = "seal_rows",
+     .type = OPTION_INT,
+     .offset = offsetof(struct embedded_options, seal_rows),
+     .default_text = "1024",
+     .low = 16,
+     .high = 65536,
+     .help =
+         "Changed chunks that are kept in memory before they are written to the index's files. After a crash "
+         "they are read again from the records, so more of them mean a slower start."},
+    OPTION_END,
+};
 
 const struct vector_store_ops vector_store_embedded = {
     .name = "embedded",
     .help =
         "ibid's own index in files beside its records: vectors, words and filters, nothing else to install.",
     .capabilities = VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES,
-    .options = embedded_options,
-    .options_size = 1,
+    .options = embedded_option_table,
+    .options_size = sizeof(struct embedded_options),
     .open = embedded_open,
     .close = embedded_close,
     .attach = embedded_attach,

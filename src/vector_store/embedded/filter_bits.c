@@ -73,7 +73,7 @@ static ibid_code outside_bits(struct evaluation *evaluation, const struct filter
     if (!ids)
         return segment_damage(segment, evaluation->err);
     /* Both ascend: each side leaps to where the other stands. */
-    size_t wanted = gallop(answer->row_ids, answer->count, 0, segment->first_row_id), row = 0;
+    size_t wanted = gallop(answer->row_ids, answer->count, 0, segment->header->first_row_id), row = 0;
     while (wanted < answer->count && row < segment->rows) {
         row = gallop(ids, segment->rows, row, answer->row_ids[wanted]);
         if (row == segment->rows)

@@ -165,7 +165,7 @@ static ibid_code apply(struct follower *follower, ibid_error *err)
     struct collection *collection = follower->collection;
     const int64_t seq_low = collection->snapshot->watermark;
     const size_t changes = builder_count(follower->builder);
-    const bool to_file = changes >= SEAL_ROWS;
+    const bool to_file = (int64_t)changes >= collection->options.seal_rows;
     if (to_file)
         TRY(seal(collection, err)); /* files come before memory */
     struct snapshot *made;
@@ -270,7 +270,8 @@ ibid_code collection_follow(struct collection *collection, const _Atomic bool *c
     if (code != IBID_OK)
         return code;
     present = collection_snapshot(collection);
-    const bool is_due = rows_in_memory(present) >= SEAL_ROWS || follower.not_durable >= SEAL_ROWS;
+    const uint64_t limit = (uint64_t)collection->options.seal_rows;
+    const bool is_due = rows_in_memory(present) >= limit || follower.not_durable >= limit;
     snapshot_unref(present);
     if (is_due)
         TRY(collection_seal(collection, err));

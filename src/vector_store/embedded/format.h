@@ -59,7 +59,8 @@ struct segment_header {
     uint32_t version, byte_order;
     uint64_t size; /* of the whole image */
     uint64_t rotation_seed;
-    int64_t seq_low, seq_high;  /* holds the rows last changed in seq_low < seq <= seq_high */
+    int64_t seq_low, seq_high; /* holds the rows last changed in seq_low < seq <= seq_high */
+    int64_t first_row_id, last_row_id;
     uint64_t words;             /* sum of the lengths */
     uint32_t rows, vectors;     /* vectors: rows that have one */
     uint32_t dimension, padded; /* padded: dimension rounded up to 64 */

@@ -81,6 +81,8 @@ static void describe(struct image *image)
     header->rotation_seed = ROTATION_SEED;
     header->seq_low = rows->seq_low;
     header->seq_high = rows->seq_high;
+    header->first_row_id = rows->row_ids[0];
+    header->last_row_id = rows->row_ids[rows->count - 1];
     header->rows = rows->count;
     header->dimension = rows->dimension;
     header->padded = rotation_padded(rows->dimension);

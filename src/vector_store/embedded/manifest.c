@@ -29,6 +29,7 @@ void manifest_append(const struct manifest *manifest, struct buffer *out)
         buffer_append_u64(out, (unsigned long long)segment->seq_low);
         buffer_append_u64(out, (unsigned long long)segment->seq_high);
         buffer_append_u32(out, segment->rows);
+        buffer_append_u64(out, segment->dead_words);
         buffer_append_u32(out, (unsigned)segment->dead.size);
         buffer_append_str(out, segment->dead);
     }
@@ -65,7 +66,7 @@ static uint64_t read_integer(struct reader *reader, size_t size)
 static ibid_code read_segments(struct reader *reader, struct arena *arena, struct manifest *manifest,
                                ibid_error *err)
 {
-    enum { LEAST = 32 }; /* bytes of an entry */
+    enum { LEAST = 40 }; /* bytes of an entry */
     if (manifest->count > MANIFEST_SEGMENTS || manifest->count > reader->rest.size / LEAST)
         return fail(err, IBID_ECORRUPT, "the index manifest is cut off");
     manifest->segments = ARENA_ARRAY(arena, struct manifest_segment, manifest->count);
@@ -76,6 +77,7 @@ static ibid_code read_segments(struct reader *reader, struct arena *arena, struc
         segment->seq_low = (int64_t)read_integer(reader, 8);
         segment->seq_high = (int64_t)read_integer(reader, 8);
         segment->rows = (uint32_t)read_integer(reader, 4);
+        segment->dead_words = read_integer(reader, 8);
         segment->dead = read_bytes(reader, read_integer(reader, 4));
         if (segment->number == 0 || segment->number >= manifest->next_number || segment->seq_low < seq_low ||
             segment->seq_high < segment->seq_low || segment->rows == 0 || segment->rows > SEGMENT_ROWS)

@@ -17,7 +17,8 @@ struct manifest_segment {
     uint64_t number;
     int64_t seq_low, seq_high;
     uint32_t rows;
-    struct str dead; /* row_set.h; empty: none */
+    uint64_t dead_words; /* sum of the lengths of dead rows */
+    struct str dead;     /* row_set.h; empty: none */
 };
 
 struct manifest {

@@ -384,7 +384,9 @@ static ibid_code rank_found(struct matching *matching, struct candidate *out, si
         bool found;
         size_t part;
         TRY(embedded_find(self, matching->top.items[i].row_id, &found, &part, &rows[i].row, err));
-        ASSERT(found);
+        if (!found)
+            return fail(err, IBID_ECORRUPT, "row %lld of the index is not where it was",
+                        (long long)matching->top.items[i].row_id);
         rows[i].part = (uint32_t)part;
         rows[i].index = i;
     }

@@ -15,7 +15,6 @@
 #include "vector_store/top.h"
 
 enum {
-    DIRECT_ROWS = 20000,  /* selected rows up to which their bytes are compared at once */
     CANDIDATES_MIN = 200, /* by code, whose bytes are compared in any case */
     CANDIDATES_PER_HIT = 20,
     CANDIDATES_MORE = 4, /* times as many, as far as their error lets them reach the best */
@@ -307,7 +306,7 @@ static ibid_code mask_part(struct search *search, const struct selected_part *pa
 static ibid_code scan_parts(struct search *search, ibid_error *err)
 {
     const struct embedded_selection *selection = search->selection;
-    const bool directly = selection->base.count <= DIRECT_ROWS;
+    const bool directly = (int64_t)selection->base.count <= selection->collection->options.direct_rows;
     for (uint32_t i = 0; i < selection->snapshot->count; i++) {
         const struct selected_part *part = &selection->parts[i];
         bool any;

@@ -24,17 +24,24 @@ static struct plan take_fitting(const struct plan_part *parts, size_t first, siz
     return (struct plan){first, count};
 }
 
+/* Looks for a run of adjacent parts of at most this level, with MERGE_FAN_IN of just this level among them.
+ */
 static bool plan_level(const struct plan_part *parts, size_t count, unsigned level, struct plan *ret)
 {
-    for (size_t first = 0; first < count;) {
-        size_t end = first;
-        while (end < count && level_of(&parts[end]) <= level && parts[end].in_file == parts[first].in_file)
-            end++;
-        if (end - first >= MERGE_FAN_IN) {
-            *ret = take_fitting(parts, first, end);
+    for (size_t first = 0; first < count; first++) {
+        size_t same = 0, last = first;
+        for (size_t i = first; i < count && level_of(&parts[i]) <= level; i++) {
+            if (parts[i].in_file != parts[first].in_file)
+                break;
+            if (level_of(&parts[i]) == level) {
+                same++;
+                last = i;
+            }
+        }
+        if (same >= MERGE_FAN_IN) {
+            *ret = take_fitting(parts, first, last + 1);
             return true;
         }
-        first = end > first ? end : first + 1;
     }
     return false;
 }

@@ -13,27 +13,21 @@
 static struct segment *segment_new(const void *data, size_t size)
 {
     struct segment *segment = xcalloc(1, sizeof *segment);
+    struct segment_header *header = xmalloc(sizeof *header);
+    memcpy(header, data, sizeof *header);
     atomic_init(&segment->references, 1);
     segment->data = data;
     segment->size = size;
-    segment->header = data;
+    segment->header = header;
     segment->rows = segment->header->rows;
     segment->words = bitmap_words(segment->rows);
     return segment;
-}
-
-static void read_id_range(struct segment *segment)
-{
-    const int64_t *ids = (const int64_t *)(segment->data + segment->header->sections[SECTION_ROW_IDS].offset);
-    segment->first_row_id = ids[0];
-    segment->last_row_id = ids[segment->rows - 1];
 }
 
 struct segment *segment_from_memory(void *take_data, size_t size)
 {
     struct segment *segment = segment_new(take_data, size);
     segment->memory = take_data;
-    read_id_range(segment);
     return segment;
 }
 
@@ -95,7 +89,8 @@ static const char *header_problem(const struct segment_header *header, size_t si
     if (header->size != size)
         return "is cut off";
     if (header->rows == 0 || header->rows > SEGMENT_ROWS || header->vectors > header->rows ||
-        header->padded % 64 || header->dimension > header->padded || header->padded > 4096)
+        header->first_row_id > header->last_row_id || header->padded % 64 ||
+        header->dimension > header->padded || header->padded > 4096)
         return "has a header that cannot be";
     uint64_t end = SEGMENT_HEADER_SIZE;
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
@@ -144,13 +139,6 @@ ibid_code segment_open(const char *path, uint64_t number, struct segment **ret, 
     segment->map = map;
     segment->number = number;
     segment->pages_checked = xcalloc(page_count(segment->header), 1);
-    const size_t last = (segment->rows - 1) * sizeof(int64_t);
-    if (!segment_read(segment, SECTION_ROW_IDS, 0, sizeof(int64_t)) ||
-        !segment_read(segment, SECTION_ROW_IDS, last, sizeof(int64_t))) {
-        segment_unref(segment);
-        return fail(err, IBID_ECORRUPT, "'%s' has damaged row ids", path);
-    }
-    read_id_range(segment);
     *ret = segment;
     return IBID_OK;
 }
@@ -167,6 +155,7 @@ void segment_unref(struct segment *segment)
         return;
     file_map_close(&segment->map);
     free(segment->memory);
+    free((void *)segment->header);
     free((void *)segment->pages_checked);
     free(segment);
 }
@@ -228,7 +217,8 @@ ibid_code segment_damage(struct segment *segment, ibid_error *err)
 ibid_code segment_check(struct segment *segment, ibid_error *err)
 {
     const size_t end = segment->header->sections[SECTION_CHECKSUMS].offset;
-    if (!check_range(segment, SEGMENT_HEADER_SIZE, end - SEGMENT_HEADER_SIZE))
+    if (memcmp(segment->data, segment->header, sizeof *segment->header) != 0 ||
+        !check_range(segment, SEGMENT_HEADER_SIZE, end - SEGMENT_HEADER_SIZE))
         return segment_damage(segment, err);
     return IBID_OK;
 }
@@ -236,7 +226,7 @@ ibid_code segment_check(struct segment *segment, ibid_error *err)
 ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret_row, ibid_error *err)
 {
     *ret_row = -1;
-    if (row_id < segment->first_row_id || row_id > segment->last_row_id)
+    if (row_id < segment->header->first_row_id || row_id > segment->header->last_row_id)
         return IBID_OK;
     const int64_t *ids = segment_section(segment, SECTION_ROW_IDS);
     if (!ids)

@@ -18,16 +18,14 @@ struct segment {
     atomic_uint references;
     const unsigned char *data;
     size_t size;
-    const struct segment_header *header;  /* = data */
+    const struct segment_header *header;  /* a copy: the file may be damaged while it is mapped */
     struct file_map map;                  /* of a file, else empty */
     void *memory;                         /* of an image in memory, else NULL */
     uint64_t number;                      /* of its file; 0 in memory */
     _Atomic unsigned char *pages_checked; /* one a page; NULL in memory */
     _Atomic bool damaged;
-    /* Of its rows. */
     uint32_t rows;
     size_t words; /* of a bitmap over the rows */
-    int64_t first_row_id, last_row_id;
 };
 
 /* Takes over an image made by image.h. */

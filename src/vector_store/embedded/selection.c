@@ -244,7 +244,7 @@ ibid_code embedded_list(struct embedded_selection *self, int64_t after_row, size
     size_t count = 0;
     for (size_t i = 0; i < self->snapshot->count; i++) {
         const struct selected_part *part = &self->parts[i];
-        if (part->selected_count == 0 || part->segment->last_row_id <= after_row)
+        if (part->selected_count == 0 || part->segment->header->last_row_id <= after_row)
             continue;
         listed[i].row_ids = segment_section(part->segment, SECTION_ROW_IDS);
         if (!listed[i].row_ids)

@@ -102,8 +102,8 @@ ibid_code part_bury(const struct part *part, const int64_t *row_ids, size_t coun
     struct segment *segment = part->segment;
     struct dead *dead = dead_ref(part->dead);
     ibid_code code = IBID_OK;
-    for (size_t i = first_at_least(row_ids, count, segment->first_row_id);
-         i < count && row_ids[i] <= segment->last_row_id && code == IBID_OK; i++) {
+    for (size_t i = first_at_least(row_ids, count, segment->header->first_row_id);
+         i < count && row_ids[i] <= segment->header->last_row_id && code == IBID_OK; i++) {
         int64_t row;
         code = segment_find_row(segment, row_ids[i], &row, err);
         if (code == IBID_OK && row >= 0)
