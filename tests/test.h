@@ -6,7 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" { /* cmocka's own guard leaves some of its functions out */
+#endif
 #include <cmocka.h>
+#ifdef __cplusplus
+}
+#endif
 /* cmocka's fail() gives way to that of base/error.h; its fail_msg() is built on it. */
 #undef fail
 #undef fail_msg

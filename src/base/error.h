@@ -35,7 +35,7 @@ void error_sanitize(ibid_error *err);
     } while (0)
 
 /* A broken invariant: prints where and stops the process. */
-_Noreturn void bug(const char *file, int line, const char *format, ...) PRINTF_LIKE(3, 4);
+void bug(const char *file, int line, const char *format, ...) PRINTF_LIKE(3, 4) __attribute__((noreturn));
 #define BUG(...) bug(__FILE__, __LINE__, __VA_ARGS__)
 #define ASSERT(condition)                                                                          \
     do {                                                                                           \
