@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "extract/extractor.h"
+#include "extract/pdf/garbage.h"
+#include "extract/pdf/layout.h"
+#include "extract/pdf/pdf_document.h"
+#include "extract/pdf/stream_order.h"
+#include "extract/pdf/text.h"
+#include "extract/pdf/titles.h"
+#include "extract/pdf/words.h"
+#include "extract/pdf/writer.h"
+
+namespace pdf
+{
+
+namespace
+{
+
+enum {
+    KEPT_WORDS = 500000, /* of pages read once: about 50 MB; those beyond are read again */
+    FAILED_PAGES = 100,  /* in a row: the page count lies */
+};
+
+/* How the extraction ended. Without a destructor, so that the emitter may leave from beside it. */
+struct ending {
+    extraction_status status = EXTRACTION_OK;
+    char reason[300] = "";
+};
+
+__attribute__((format(printf, 2, 3))) ending end_with(extraction_status status, const char *format, ...)
+{
+    ending ending;
+    ending.status = status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ending.reason, sizeof ending.reason, format, args);
+    va_end(args);
+    return ending;
+}
+
+class extractor
+{
+  public:
+    extractor(emitter *emitter, const extract_input *input)
+        : out(emitter), input(input), document({input->bytes.data, input->bytes.size},
+                                               std::string(input->password.data, input->password.size))
+    {
+    }
+
+    ending run();
+
+  private:
+    struct kept_page {
+        struct page page;
+        bool present = false; /* there is such a page */
+        bool kept = false;    /* its words are in `page` */
+        bool garbage = false;
+    };
+
+    emitter *out;
+    const extract_input *input;
+    pdf_document document;
+    document_profile profile;
+    std::vector<kept_page> pages;
+    size_t words_kept = 0;
+    uint32_t missing = 0, with_text = 0, needing_ocr = 0, garbled = 0;
+    std::string largest_heading;
+
+    bool read(uint32_t index, page *ret_page, bool *ret_garbage);
+    void learn_pages();
+    void write_pages();
+    page_content lay_out_page(uint32_t index, page &page);
+    void write_metadata();
+    void write_warnings();
+    ending finish() const;
+};
+
+bool extractor::read(uint32_t index, page *ret_page, bool *ret_garbage)
+{
+    if (!document.read_page(index, ret_page))
+        return false;
+    *ret_garbage = is_garbage(ret_page->words);
+    if (*ret_garbage)
+        ret_page->words.clear();
+    repair_words(ret_page->words);
+    return true;
+}
+
+void extractor::learn_pages()
+{
+    for (const pdf_document::bookmark &bookmark : document.bookmarks())
+        profile.style.add_bookmark(bookmark.title, bookmark.depth);
+    uint32_t failed_in_a_row = 0, count = document.page_count();
+    for (uint32_t index = 0; index < count && failed_in_a_row < FAILED_PAGES; index++) {
+        pages.emplace_back();
+        kept_page &kept = pages.back();
+        kept.present = read(index, &kept.page, &kept.garbage);
+        failed_in_a_row = kept.present ? 0 : failed_in_a_row + 1;
+        if (!kept.present)
+            continue;
+        profile.learn(kept.page);
+        with_text += !kept.page.words.empty();
+        garbled += kept.garbage;
+        kept.kept = words_kept + kept.page.words.size() <= KEPT_WORDS;
+        if (kept.kept)
+            words_kept += kept.page.words.size();
+        else
+            kept.page.words = {};
+    }
+    if (failed_in_a_row == FAILED_PAGES)
+        pages.resize(pages.size() - FAILED_PAGES);
+    missing = count - static_cast<uint32_t>(pages.size());
+    for (const kept_page &kept : pages)
+        missing += !kept.present;
+    profile.settle();
+}
+
+page_content extractor::lay_out_page(uint32_t index, page &page)
+{
+    std::vector<uint32_t> overlapping = find_overlapping_words(page.words);
+    if (!overlapping.empty())
+        restore_overlapping_lines(page.words, overlapping, document.stream_text(index));
+    page_content content = lay_out(page, profile);
+    if (content.wants_ranks) {
+        rank_words(page.words, document.stream_text(index));
+        content = lay_out(page, profile);
+    }
+    return content;
+}
+
+void extractor::write_pages()
+{
+    writer writer(out, profile.counts);
+    for (uint32_t index = 0; index < pages.size(); index++) {
+        kept_page kept = std::move(pages[index]);
+        if (!kept.present)
+            continue;
+        if (!kept.kept && !read(index, &kept.page, &kept.garbage))
+            continue;
+        page_content content = lay_out_page(index, kept.page);
+        if (kept.page.words.empty() && (kept.garbage || document.shows_something(index))) {
+            content.needs_ocr = true;
+            needing_ocr++;
+        }
+        if (largest_heading.empty())
+            largest_heading = find_title(content.body);
+        writer.add(std::move(content));
+    }
+    writer.finish();
+}
+
+void extractor::write_metadata()
+{
+    bool titled = false;
+    auto emit = [&](const std::string &key, const std::string &value) {
+        emit_metadata(out, key.c_str(), {value.data(), value.size()});
+    };
+    for (auto &[key, value] : document.metadata()) {
+        if (key == "title") {
+            value = clean_title(value);
+            titled = !value.empty();
+        }
+        emit(key, value);
+    }
+    if (!titled)
+        emit("title", largest_heading);
+}
+
+void extractor::write_warnings()
+{
+    if (missing)
+        emit_warning(out, "page_failed", "%u of %u pages could not be read", missing, document.page_count());
+    if (garbled)
+        emit_warning(out, "garbled_text", "%u pages have fonts whose letters cannot be told: they need OCR",
+                     garbled);
+    if (needing_ocr)
+        emit_warning(out, "page_needs_ocr", "%u pages show something but have no text", needing_ocr);
+    if (document.complaint_count())
+        emit_warning(out, "damaged", "%zu problems in the file, the first: %s", document.complaint_count(),
+                     document.first_complaint().c_str());
+}
+
+ending extractor::finish() const
+{
+    if (pages.empty())
+        return end_with(EXTRACTION_CORRUPT, "the PDF has no page that can be read");
+    if (with_text == 0 && needing_ocr)
+        return end_with(EXTRACTION_NEEDS_OCR,
+                        "none of its pages has text; %u show something that OCR could read", needing_ocr);
+    if (with_text == 0)
+        return end_with(EXTRACTION_EMPTY, "its pages are empty");
+    if (missing)
+        return end_with(EXTRACTION_PARTIAL, "%u of %u pages could not be read", missing,
+                        document.page_count());
+    return {};
+}
+
+ending extractor::run()
+{
+    switch (document.opened()) {
+    case pdf_document::state::damaged:
+        return end_with(EXTRACTION_CORRUPT, "not a PDF that can be read%s%s",
+                        document.first_complaint().empty() ? "" : ": ", document.first_complaint().c_str());
+    case pdf_document::state::encrypted:
+        return end_with(EXTRACTION_ENCRYPTED, input->password.size ? "the password does not open it"
+                                                                   : "it needs a password to open");
+    case pdf_document::state::open:
+        break;
+    }
+    learn_pages();
+    write_pages();
+    write_metadata();
+    write_warnings();
+    return finish();
+}
+
+ending extract(emitter *emitter, const extract_input *input)
+{
+    try {
+        return extractor(emitter, input).run();
+    } catch (const std::bad_alloc &) {
+        return end_with(EXTRACTION_LIMIT, "it needs more memory than the limit");
+    } catch (const std::exception &failure) {
+        return end_with(EXTRACTION_CORRUPT, "it cannot be read: %s", failure.what());
+    }
+}
+
+} // namespace
+
+} // namespace pdf
+
+extern "C" void extract_pdf(struct emitter *emitter, const struct extract_input *input)
+{
+    pdf::ending ending = pdf::extract(emitter, input);
+    if (ending.status != EXTRACTION_OK)
+        emit_failure(emitter, ending.status, "%s", ending.reason);
+}
