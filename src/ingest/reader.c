@@ -71,30 +71,39 @@ static bool fetch(struct pipeline *pipeline, struct task *task, struct connector
     return true;
 }
 
-/* Whether the document `id` is where the task's bytes were before: same source, and its place is empty now.
- */
-static bool has_moved_here(struct pipeline *pipeline, struct task *task, int64_t id)
+/* Loads a document with the same bytes, if moving it is all there is to do: it is of the same source, and
+ * what was indexed of it is what would be made of the bytes now. */
+static bool load_movable(struct pipeline *pipeline, struct task *task, int64_t id, const char *extractor,
+                         struct document *ret)
 {
+    const struct origin *origin = task->work->origin;
     AUTO_TRANSACTION *transaction = NULL;
+    struct ledger_line line;
+    bool found;
+    return transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, NULL) == IBID_OK &&
+           document_load(transaction, id, &task->arena, ret, NULL) == IBID_OK &&
+           ret->source_id == origin->source.id &&
+           ledger_find(transaction, ret->source_id, ret->external_key, &task->arena, &line, &found, NULL) ==
+               IBID_OK &&
+           found && is_up_to_date(&line, &task->sha256, extractor, &origin->recipe);
+}
+
+/* Whether the document `id` is where the task's bytes were before, and its place is empty now. */
+static bool has_moved_here(struct pipeline *pipeline, struct task *task, int64_t id, const char *extractor)
+{
     struct document other;
-    if (id == task->document.id ||
-        transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, NULL) != IBID_OK ||
-        document_load(transaction, id, &task->arena, &other, NULL) != IBID_OK)
-        return false;
-    transaction_rollback(transaction_take(&transaction));
-    struct origin *origin = task->work->origin;
-    if (other.source_id != origin->source.id || other.revision_id == 0)
+    if (id == task->document.id || !load_movable(pipeline, task, id, extractor, &other))
         return false;
     struct connector_item item;
     int fd;
-    const ibid_code code =
-        origin_fetch(pipeline->host, origin, other.external_key, NULL, &task->arena, &item, &fd, NULL);
+    const ibid_code code = origin_fetch(pipeline->host, task->work->origin, other.external_key, NULL,
+                                        &task->arena, &item, &fd, NULL);
     if (code == IBID_OK)
         close(fd);
     return code == IBID_ENOTFOUND && pipeline_claim_move(pipeline, id);
 }
 
-static bool find_moved(struct pipeline *pipeline, struct task *task)
+static bool find_moved(struct pipeline *pipeline, struct task *task, const char *extractor)
 {
     if (task->document.revision_id != 0 || !task->work->origin->connector)
         return false;
@@ -107,7 +116,7 @@ static bool find_moved(struct pipeline *pipeline, struct task *task)
         return false;
     transaction_rollback(transaction_take(&transaction));
     for (size_t i = 0; i < count; i++)
-        if (has_moved_here(pipeline, task, ids[i])) {
+        if (has_moved_here(pipeline, task, ids[i], extractor)) {
             task->moved_from = ids[i];
             return true;
         }
@@ -224,8 +233,8 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
 {
     const struct recipe *recipe = &task->work->origin->recipe;
     const char *media_type = detect_type(fd, task->work->external_key);
-    if (!task->work->force &&
-        is_up_to_date(&task->known, &task->sha256, extract_extractor_version(media_type), recipe)) {
+    const char *extractor = extract_extractor_version(media_type);
+    if (!task->work->force && is_up_to_date(&task->known, &task->sha256, extractor, recipe)) {
         task->fate = TASK_UNCHANGED;
         return true;
     }
@@ -235,7 +244,7 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
                  "%.*s", STR_ARG(task->known.reason));
         return true;
     }
-    if (!task->work->force && find_moved(pipeline, task)) {
+    if (!task->work->force && find_moved(pipeline, task, extractor)) {
         task->fate = TASK_MOVED;
         return true;
     }
