@@ -113,7 +113,8 @@ static void normalize_label(struct str label, char out[NAME_SIZE])
     while (size < label.size && size < NAME_SIZE - 1 && (unsigned char)label.data[size] > ' ' &&
            (unsigned char)label.data[size] < 0x7F && !strchr("\"';,", label.data[size]))
         size++;
-    memcpy(out, label.data, size);
+    if (size)
+        memcpy(out, label.data, size);
     out[size] = '\0';
     web_name(out);
 }

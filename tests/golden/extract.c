@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "extract/extract.h"
 #include "tests/golden/dump.h"
+#include "tests/support/extraction_check.h"
 
 static struct extract_pool *pool;
 static char *root;
@@ -54,6 +55,9 @@ static void extract_sample(const char *path, struct buffer *out)
     struct extraction extraction;
     assert_ok(extract_document(pool, &request, NULL, &arena, &extraction, err));
     close(fd);
+    const char *fault = extraction_find_fault(&extraction);
+    if (fault)
+        fail_msg("%s: %s", path, fault);
     dump_extraction(&extraction, out);
 }
 
