@@ -90,7 +90,8 @@ struct transaction {
     const struct metadata_store_ops *ops;
     struct metadata_store *store;
     enum transaction_mode mode;
-    int64_t commit_seq; /* kept here by records/row_feed: 0 until the transaction takes its number */
+    /* Kept here by records/row_feed: the number at hand, 0 for none, and how many rows have it already. */
+    int64_t commit_seq, commit_rows;
 };
 struct statement {
     const struct metadata_store_ops *ops;

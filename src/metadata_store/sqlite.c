@@ -195,7 +195,8 @@ static ibid_code sqlite_begin(struct metadata_store *base, enum transaction_mode
         TRY(take_reader(store, &connection, err));
     }
     struct sqlite_transaction *transaction = xcalloc(1, sizeof *transaction);
-    *transaction = (struct sqlite_transaction){{&metadata_store_sqlite, base, mode, 0}, connection};
+    *transaction =
+        (struct sqlite_transaction){{.ops = &metadata_store_sqlite, .store = base, .mode = mode}, connection};
     const ibid_code code =
         connection_execute(connection, mode == TRANSACTION_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
     if (code != IBID_OK) {

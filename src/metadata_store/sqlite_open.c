@@ -105,10 +105,11 @@ static ibid_code prepare_writer(struct connection *connection, const char *path,
                                 const struct sqlite_options *options, ibid_error *err)
 {
     char pragmas[256];
-    /* The page size only takes effect while the file is empty. 1,000 pages are 16 MiB of log. */
+    /* The page size only takes effect while the file is empty. 4,000 pages are 64 MiB of log.
+     * A page that several commits change goes to the file once. */
     snprintf(pragmas, sizeof pragmas,
-             "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 1000;"
-             "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -%lld;",
+             "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000;"
+             "PRAGMA journal_size_limit = 134217728; PRAGMA cache_size = -%lld;",
              (long long)(options->cache_size / 1024));
     TRY(connection_execute(connection, pragmas, err));
     int64_t version = 0;

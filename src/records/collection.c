@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "records/content_internal.h"
-#include "records/embedding_cache.h"
 #include "records/row_feed.h"
 #include "records/sql.h"
 
@@ -110,26 +109,29 @@ ibid_code collection_create(struct transaction *transaction, const struct collec
 
 /* ---- changing --------------------------------------------------------------------------------- */
 
-/* Takes the vectors off every living row of the collection. */
+/* Takes the vectors off every row of the collection. There may be very many: the sweep deletes those that
+ * nothing uses any more, some at a time. */
 static ibid_code drop_vectors(struct transaction *transaction, int64_t id, ibid_error *err)
 {
-    AUTO_ID_LIST released = {0};
+    AUTO_ID_LIST rows = {0};
     struct statement *statement;
-    TRY(SQL_PREPARE(transaction,
-                    "SELECT embedding_id FROM rows WHERE collection_id = ?1 AND embedding_id IS NOT NULL",
-                    &statement, err, id));
-    TRY(id_list_collect(&released, statement, err));
-    if (released.count == 0)
-        return IBID_OK;
-    int64_t seq;
-    TRY(commit_seq_take(transaction, &seq, err));
     TRY(SQL_RUN(
         transaction,
-        "UPDATE rows SET embedding_id = NULL, seq = ?2 WHERE collection_id = ?1 AND embedding_id IS NOT NULL",
-        err, id, seq));
-    TRY(content_note_change(transaction, id, seq, err));
-    id_list_sort(&released);
-    return embedding_release(transaction, released.ids, released.count, err);
+        "INSERT INTO embeddings_ahead (embedding_id, created_at) SELECT DISTINCT embedding_id, 0 FROM rows"
+        " WHERE collection_id = ?1 AND embedding_id IS NOT NULL ON CONFLICT DO NOTHING",
+        err, id));
+    TRY(SQL_PREPARE(
+        transaction,
+        "SELECT row_id FROM rows WHERE collection_id = ?1 AND embedding_id IS NOT NULL ORDER BY seq",
+        &statement, err, id));
+    TRY(id_list_collect(&rows, statement, err));
+    int64_t seq = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        TRY(commit_seq_take(transaction, &seq, err));
+        TRY(SQL_RUN(transaction, "UPDATE rows SET embedding_id = NULL, seq = ?2 WHERE row_id = ?1", err,
+                    rows.ids[i], seq));
+    }
+    return rows.count ? content_note_change(transaction, id, seq, err) : IBID_OK;
 }
 
 ibid_code collection_set_embedder(struct transaction *transaction, int64_t id, struct str embedder,

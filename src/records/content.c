@@ -38,10 +38,11 @@ ibid_code content_remove_rows(struct transaction *transaction, int64_t document_
     *ret_count = (int64_t)rows.count;
     if (rows.count == 0)
         return IBID_OK;
-    int64_t seq;
-    TRY(commit_seq_take(transaction, &seq, err));
-    for (size_t i = 0; i < rows.count; i++)
+    int64_t seq = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        TRY(commit_seq_take(transaction, &seq, err));
         TRY(remove_row(transaction, rows.ids[i], seq, err));
+    }
     id_list_sort(&collections);
     for (size_t i = 0; i < collections.count; i++)
         TRY(content_note_change(transaction, collections.ids[i], seq, err));

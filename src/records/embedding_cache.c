@@ -8,15 +8,30 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vectors are stored in
 
 enum { DIMENSION_LIMIT = 65536 };
 
+static int64_t key_start(const struct sha256 *key)
+{
+    int64_t start = 0;
+    for (size_t i = 0; i < 6; i++)
+        start = start << 8 | key->bytes[i];
+    return start;
+}
+
 static ibid_code find_one(struct transaction *transaction, const struct sha256 *key, int64_t *ret,
                           ibid_error *err)
 {
     struct statement *statement;
-    TRY(statement_prepare(transaction, "SELECT id FROM embeddings WHERE key = ?1", &statement, err));
-    statement_bind_blob(statement, 1, key->bytes, SHA256_SIZE);
-    bool row;
+    TRY(SQL_PREPARE(transaction, "SELECT id, key FROM embeddings WHERE key_start = ?1", &statement, err,
+                    key_start(key)));
+    const struct str wanted = {(const char *)key->bytes, SHA256_SIZE};
     int64_t id = 0;
-    TRY(sql_first_int(statement, &row, &id, err));
+    for (bool row; id == 0;) {
+        TRY(statement_step(statement, &row, err));
+        if (!row)
+            break;
+        if (str_equal(statement_blob(statement, 1), wanted))
+            id = statement_int(statement, 0);
+    }
+    statement_reset(statement);
     *ret = id;
     return IBID_OK;
 }
@@ -34,19 +49,23 @@ ibid_code embedding_store(struct transaction *transaction, const struct sha256 *
 {
     if (dimension == 0 || dimension > DIMENSION_LIMIT)
         return fail(err, IBID_EINVAL, "a vector has 1 to %d dimensions, not %u", DIMENSION_LIMIT, dimension);
+    int64_t id;
+    TRY(find_one(transaction, key, &id, err));
+    if (id) {
+        *ret_id = id;
+        return IBID_OK;
+    }
     struct statement *statement;
-    TRY(statement_prepare(
-        transaction,
-        "INSERT INTO embeddings (key, dimension, created_at, vector) VALUES (?1, ?2, ?3, ?4)"
-        " ON CONFLICT (key) DO NOTHING RETURNING id",
-        &statement, err));
-    statement_bind_blob(statement, 1, key->bytes, SHA256_SIZE);
-    statement_bind_int(statement, 2, dimension);
-    statement_bind_int(statement, 3, clock_now_us());
-    statement_bind_blob(statement, 4, vector, dimension * sizeof *vector);
-    bool row;
-    TRY(sql_first_int(statement, &row, ret_id, err));
-    return row ? IBID_OK : find_one(transaction, key, ret_id, err);
+    TRY(statement_prepare(transaction,
+                          "INSERT INTO embeddings (key_start, key, dimension, created_at, vector)"
+                          " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
+                          &statement, err));
+    statement_bind_int(statement, 1, key_start(key));
+    statement_bind_blob(statement, 2, key->bytes, SHA256_SIZE);
+    statement_bind_int(statement, 3, dimension);
+    statement_bind_int(statement, 4, clock_now_us());
+    statement_bind_blob(statement, 5, vector, dimension * sizeof *vector);
+    return sql_insert(statement, ret_id, err);
 }
 
 ibid_code embedding_put(struct transaction *transaction, const struct sha256 *key, const float *vector,

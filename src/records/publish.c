@@ -383,6 +383,7 @@ ibid_code document_publish(struct transaction *transaction, const struct publica
                            struct publication_result *ret, ibid_error *err)
 {
     TRY(check(publication, err));
+    commit_seq_next_document(transaction);
     AUTO_ARENA arena = ARENA_INIT;
     struct publisher publisher = {
         .transaction = transaction, .publication = publication, .arena = &arena, .err = err};

@@ -1,9 +1,11 @@
 /* Rows for the vector stores: the records' side of struct row_source (model/row.h), and the commit_seq
  * that it goes by.
  *
- * Every write transaction that changes what a search can see takes one number, higher than all before,
- * and gives it to each row concerned. Write transactions run one at a time, so the numbers rise in
- * the order of the commits, and a reader that has seen `seq` has seen everything up to it.
+ * Every write transaction that changes what a search can see takes a number, higher than all before, and
+ * gives it to each row concerned. Write transactions run one at a time, so the numbers rise in the order
+ * of the commits, and a reader that has seen `seq` has seen everything up to it. A transaction that changes
+ * very many rows goes on to further numbers, so that no reader has to take them all at once: it parts them
+ * between documents, and inside a document only when that alone has thousands of rows.
  *
  * The words of a row never change while it lives: other text is another row. Its vector, attributes,
  * workspaces and state may. */
@@ -13,8 +15,15 @@
 #include "metadata_store/metadata_store.h"
 #include "model/row.h"
 
-/* The transaction's own number, taken at the first call. */
+enum {
+    COMMIT_SEQ_ROWS = 4096,          /* that share a number at most */
+    COMMIT_SEQ_DOCUMENT_ROWS = 1024, /* after which the next document takes a number of its own */
+};
+
+/* The transaction's number for one more row. It is at or above the number of every row before. */
 ibid_code commit_seq_take(struct transaction *transaction, int64_t *ret, ibid_error *err) MUST_CHECK;
+/* Before the rows of another document. */
+void commit_seq_next_document(struct transaction *transaction);
 /* The newest number committed, as of this transaction. */
 ibid_code commit_seq_read(struct transaction *transaction, int64_t *ret, ibid_error *err) MUST_CHECK;
 

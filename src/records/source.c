@@ -216,6 +216,7 @@ static ibid_code apply_to_document(struct transaction *transaction, int64_t sour
             err, document_id, source_id));
     if (!gone && !added)
         return IBID_OK;
+    commit_seq_next_document(transaction);
     TRY(cached_answers_drop(transaction, document_id, err));
     return rows_touch_document(transaction, document_id, err);
 }

@@ -55,6 +55,7 @@ ibid_code document_remove(struct transaction *transaction, int64_t document_id, 
                           struct removal *ret, ibid_error *err)
 {
     struct removal removal = {0};
+    commit_seq_next_document(transaction);
     TRY(is_blob_orphaned(transaction, document_id, &removal, err));
     AUTO_ID_LIST released = {0};
     TRY(content_remove_rows(transaction, document_id, 0, &released, &removal.rows, err));
@@ -168,7 +169,7 @@ static ibid_code sweep_collection(struct sweeper *sweeper, int64_t collection_id
     return IBID_OK;
 }
 
-/* Vectors whose rows never came. */
+/* Vectors whose rows never came, and those that a change of embedder left. */
 static ibid_code sweep_embeddings(struct sweeper *sweeper, ibid_error *err)
 {
     const int64_t before = clock_now_us() - 3600 * SECOND_US;

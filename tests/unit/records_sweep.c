@@ -524,6 +524,46 @@ static void rows_of_one_commit_are_never_parted(void **state)
                      IBID_ENOTFOUND);
 }
 
+/* A document of so many chunks that one number is not enough for them, and what comes after it. */
+static void many_rows_take_several_numbers(void **state)
+{
+    struct test_store *store = *state;
+    enum { CHUNKS = 5000 };
+    struct arena *arena = &store->arena;
+    struct chunk *chunks = ARENA_ARRAY(arena, struct chunk, CHUNKS);
+    AUTO_BUFFER text = BUFFER(1 << 20);
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        const struct str part = str_from(arena_printf(arena, "part %u\n", i));
+        chunks[i] = (struct chunk){.text = part, .embed_text = part, .order = i};
+        buffer_append_str(&text, part);
+    }
+    struct transaction *transaction = test_begin(store, TRANSACTION_WRITE);
+    struct test_content content;
+    struct publication_result result;
+    for (int i = 0; i < 2; i++) {
+        test_content(&content, test_document(transaction, UPLOAD_SOURCE_ID, i ? "b" : "a"), "");
+        content.extraction.text = buffer_str(&text);
+        content.placement.embeddings = NULL;
+        content.publication.chunks = chunks;
+        content.publication.chunk_count = i ? 100 : CHUNKS;
+        assert_ok(document_publish(transaction, &content.publication, &result, err));
+    }
+    test_commit(transaction);
+    struct row *rows;
+    size_t count, total = 0;
+    int64_t after = 0, latest;
+    do {
+        assert_ok(
+            store->rows->changes(store->rows, DEFAULT_COLLECTION_ID, after, 1000, arena, &rows, &count, err));
+        assert_true(count <= COMMIT_SEQ_ROWS);
+        total += count;
+        after = count ? rows[count - 1].seq : after;
+    } while (count);
+    assert_int_equal(total, CHUNKS + 100);
+    assert_ok(store->rows->latest_seq(store->rows, DEFAULT_COLLECTION_ID, &latest, err));
+    assert_int_equal(latest, after);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_store_set_up, test_store_tear_down)
@@ -542,6 +582,7 @@ int main(void)
         TEST(a_moved_document_stays_itself),
         TEST(touching_tells_followers_only_of_changes),
         TEST(rows_of_one_commit_are_never_parted),
+        TEST(many_rows_take_several_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

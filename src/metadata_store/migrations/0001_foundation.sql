@@ -265,15 +265,20 @@ CREATE INDEX chunk_metadata_by_number ON chunk_metadata (key, number);
 -- ---- what the vector stores follow ------------------------------------------------------------
 
 -- Vectors by the hash of everything that decides them. The rows that use one are its references.
+-- Hashes come in any order, so that each new one changes another page of an index over them. The index over
+-- their first 48 bits alone has a third of the pages; who looks one up compares the whole.
 CREATE TABLE embeddings (
     id         {id},
-    key        {blob} NOT NULL UNIQUE,
+    key_start  {int} NOT NULL,
+    key        {blob} NOT NULL,
     dimension  {int} NOT NULL,
     created_at {int} NOT NULL,
     vector     {blob} NOT NULL -- f32, little-endian, length 1
 ) {strict};
+CREATE INDEX embeddings_by_key_start ON embeddings (key_start);
 
--- Vectors that were stored before the rows that will use them: swept when none has come.
+-- Vectors that no row may be using: stored before the rows that will use them, or left by a change of
+-- embedder. The sweep deletes those that no row uses some time after.
 CREATE TABLE embeddings_ahead (
     embedding_id {int} NOT NULL PRIMARY KEY,
     created_at   {int} NOT NULL
