@@ -2,7 +2,7 @@
  *
  * To add an embedder:
  *   1. src/embedder/<name>.c with one `const struct embedder_ops`
- *   2. a row in src/embedder/registry.c
+ *   2. its line in src/embedder/members.h and a row in src/embedder/registry.c
  *   3. a line in src/embedder/meson.build
  *   4. a row of fixtures in tests/contract/embedder.c, which then tests it */
 #pragma once

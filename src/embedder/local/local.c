@@ -34,11 +34,13 @@ struct local_embedder {
 
 static const struct option local_option_table[] = {
     {.name = "model",
-     .type = OPTION_STRING,
+     .type = OPTION_PATH,
      .offset = offsetof(struct local_options, model),
      .default_text = "all-MiniLM-L6-v2",
-     .help = "Name of a model (see `ibid model list`), or the path of a folder with a BERT-family model: "
-             "config.json, tokenizer.json, model.safetensors."},
+     .placeholder = "NAME|FOLDER",
+     .help =
+         "Name of a model (see `ibid model list`), or the path (with a '/') of a folder with a BERT-family "
+         "model: config.json, tokenizer.json, model.safetensors."},
     {.name = "models_folder",
      .type = OPTION_PATH,
      .offset = offsetof(struct local_options, models_folder),
