@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 struct net_policy;
 
@@ -47,6 +48,8 @@ extern const size_t model_catalog_count;
 
 /* NULL when there is none of that name. */
 const struct model_entry *model_catalog_find(const char *name);
+/* The entry with a file of that hash: a folder with a known model is known whatever its name. */
+const struct model_entry *model_catalog_find_weights(const struct sha256 *hash);
 
 /* Where models are kept: `folder` when it is not NULL, else $XDG_CACHE_HOME/ibid/models, else
  * ~/.cache/ibid/models. free() it. */

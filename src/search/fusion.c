@@ -52,16 +52,17 @@ double fusion_normalise(const struct fusion_side *side, double score)
 }
 
 double fusion_dense_weight(const struct fusion_side *dense, const struct fusion_side *keyword,
-                           double language_factor)
+                           double agreement, double language_factor)
 {
     if (!dense->found)
         return 0;
     if (!keyword->found)
         return 1;
-    double a = language_factor * dense->prominence * dense->prominence;
+    const double trust = language_factor * (1 + agreement) / 2;
+    double a = trust * dense->prominence * dense->prominence;
     double b = keyword->prominence * keyword->prominence;
     if (a + b == 0) { /* one row, or rows that are all alike */
-        a = language_factor;
+        a = trust;
         b = 1;
     }
     return a / (a + b);

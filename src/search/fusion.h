@@ -6,13 +6,14 @@
  *   relevance    = w * dense + (1 - w) * keyword
  *   dense        = (similarity - similarity of the pool's last) / (that of its first - that of its last)
  *   keyword      = bm25 / bm25 of the best row
- *   w / (1 - w)  = language factor * (prominence of dense / prominence of keyword)^2
+ *   w / (1 - w)  = language factor * (1 + agreement) / 2 * (prominence of dense / prominence of keyword)^2
  *
  * The pool of a side is its best FUSION_POOL rows. Its prominence tells how far the best row stands above
  * the others of the pool, in standard deviations: a side that knows something about the query has rows
  * that stand out, one that does not (an embedder that never saw the language, words that are everywhere)
  * shows the flat top of noise. The measure has no unit and hardly depends on how large the collection
- * is, so both sides can be compared by it. docs/search.md has the measurements. */
+ * is, so both sides can be compared by it. Agreement is what the dense side makes of the row that words
+ * like best: 1 when it puts it first, 0 when it is not in its pool. docs/search.md has the measurements. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,4 +42,4 @@ double fusion_normalise(const struct fusion_side *side, double score);
 
 /* The weight of the dense side. A side that found nothing gets none. */
 double fusion_dense_weight(const struct fusion_side *dense, const struct fusion_side *keyword,
-                           double language_factor);
+                           double agreement, double language_factor);

@@ -9,7 +9,10 @@ double retrieval_relevance(const struct retrieval *retrieval, const struct found
 {
     const struct fusion_side *dense = &retrieval->dense[row->query],
                              *keyword = &retrieval->keyword[row->query];
-    double weight = isnan(row->similarity) ? 0 : fusion_dense_weight(dense, keyword, language_factor);
+    double weight =
+        isnan(row->similarity)
+            ? 0
+            : fusion_dense_weight(dense, keyword, retrieval->agreement[row->query], language_factor);
     *ret_dense_weight = weight;
     return weight * row->dense + (1 - weight) * row->keyword;
 }
@@ -96,6 +99,16 @@ static ibid_code search_one(struct selection *selection, const struct retrieval_
     return IBID_OK;
 }
 
+/* What the dense side makes of the row that words like best; 1 when it cannot tell. */
+static double agreement_of(const struct harvest *harvest)
+{
+    const struct candidate *best = NULL;
+    for (size_t i = 0; i < harvest->count; i++)
+        if (!isnan(harvest->candidates[i].bm25) && (!best || harvest->candidates[i].bm25 > best->bm25))
+            best = &harvest->candidates[i];
+    return best && !isnan(best->similarity) ? fusion_normalise(&harvest->dense, best->similarity) : 1;
+}
+
 static int compare_found(const void *a, const void *b)
 {
     const struct found_row *first = a, *second = b;
@@ -150,11 +163,13 @@ ibid_code retrieval_run(struct selection *selection, struct retrieval_query *que
     size_t total = 0;
     *ret = (struct retrieval){.dense = ARENA_ARRAY(arena, struct fusion_side, query_count),
                               .keyword = ARENA_ARRAY(arena, struct fusion_side, query_count),
+                              .agreement = ARENA_ARRAY(arena, double, query_count),
                               .exhausted = true};
     for (size_t i = 0; i < query_count; i++) {
         TRY(search_one(selection, &queries[i], k, k1, b, arena, &harvests[i], err));
         ret->dense[i] = harvests[i].dense;
         ret->keyword[i] = harvests[i].keyword;
+        ret->agreement[i] = agreement_of(&harvests[i]);
         ret->exhausted &= harvests[i].exhausted;
         total += harvests[i].count;
     }

@@ -27,7 +27,8 @@ struct retrieval {
     struct found_row *rows; /* by falling promise, then rising row_id; each once */
     size_t count;
     struct fusion_side *dense, *keyword; /* one for each query */
-    bool exhausted;                      /* a larger k would find no more */
+    double *agreement;
+    bool exhausted; /* a larger k would find no more */
 };
 
 /* `k` rows from each side for each query. Results live in `arena`. */

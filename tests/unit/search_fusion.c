@@ -53,13 +53,14 @@ static void only_the_best_hundred_count(void **state)
 static void weight_follows_the_evidence(void **state)
 {
     const struct fusion_side flat = {true, 0, 1, 2}, sharp = {true, 0, 1, 6}, nothing = {0};
-    assert_near(fusion_dense_weight(&flat, &flat, 1), 0.5);
-    assert_near(fusion_dense_weight(&sharp, &flat, 1), 0.9);
-    assert_near(fusion_dense_weight(&flat, &sharp, 1), 0.1);
-    assert_near(fusion_dense_weight(&flat, &flat, FUSION_FOREIGN_LANGUAGE), 0.2);
-    assert_near(fusion_dense_weight(&nothing, &flat, 1), 0);
-    assert_near(fusion_dense_weight(&flat, &nothing, FUSION_FOREIGN_LANGUAGE), 1);
-    assert_near(fusion_dense_weight(&nothing, &nothing, 1), 0);
+    assert_near(fusion_dense_weight(&flat, &flat, 1, 1), 0.5);
+    assert_near(fusion_dense_weight(&sharp, &flat, 1, 1), 0.9);
+    assert_near(fusion_dense_weight(&flat, &sharp, 1, 1), 0.1);
+    assert_near(fusion_dense_weight(&flat, &flat, 1, FUSION_FOREIGN_LANGUAGE), 0.2);
+    assert_near(fusion_dense_weight(&flat, &flat, 0, 1), 1.0 / 3); /* the sides disagree */
+    assert_near(fusion_dense_weight(&nothing, &flat, 1, 1), 0);
+    assert_near(fusion_dense_weight(&flat, &nothing, 1, FUSION_FOREIGN_LANGUAGE), 1);
+    assert_near(fusion_dense_weight(&nothing, &nothing, 1, 1), 0);
 }
 
 static void rows_that_are_all_alike_weigh_by_language(void **state)
@@ -68,8 +69,8 @@ static void rows_that_are_all_alike_weigh_by_language(void **state)
     struct fusion_side dense = fusion_dense_side(same, 3), keyword = fusion_keyword_side(one, 1, 1);
     assert_near(dense.prominence, 0);
     assert_near(keyword.prominence, 0);
-    assert_near(fusion_dense_weight(&dense, &keyword, 1), 0.5);
-    assert_near(fusion_dense_weight(&dense, &keyword, FUSION_FOREIGN_LANGUAGE), 0.2);
+    assert_near(fusion_dense_weight(&dense, &keyword, 1, 1), 0.5);
+    assert_near(fusion_dense_weight(&dense, &keyword, 1, FUSION_FOREIGN_LANGUAGE), 0.2);
     assert_near(fusion_normalise(&dense, 0.5), 1);
 }
 

@@ -226,6 +226,8 @@ static ibid_code open_model(struct local_embedder *self, const struct local_opti
     TRY(check_files(folder, entry, options->model, err));
     TRY(load(self, folder, &kernel, options, err));
     TRY(model_manifest_hash(folder, "model.safetensors", !strchr(options->model, '/'), &hash, err));
+    if (!entry)
+        entry = model_catalog_find_weights(&hash);
     set_prefixes(self, options, entry);
     TRY(check_window(self, self->config.query_prefix, err));
     TRY(check_window(self, self->config.passage_prefix, err));

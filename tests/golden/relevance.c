@@ -1,0 +1,130 @@
+/* Relevance on the judged collections that the project is measured by: the floors it is held to, and the
+ * figures of the reference (all-MiniLM-L6-v2 in f32, BM25) that the two sides must reach.
+ *
+ * IBID_RELEVANCE_DATA names the folder of the collections (default: ../shared/data/ir beside the source),
+ * IBID_RELEVANCE_MODEL a model's name or folder (default: the program's). It takes minutes: built with
+ * sanitizers it runs only when IBID_RELEVANCE_DATA is set. */
+#include "tests/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "search/eval.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* nDCG@10 of the reference: exact vector search; BM25 on the same tokens, where it was measured. */
+static const struct collection {
+    const char *name;
+    bool english;
+    double vector;
+    double keyword; /* measured with tests/tools/reference_bm25.py on the tokens of model/terms.h */
+} collections[] = {
+    {"cranfield", true, 38.2, 35.35}, {"npl", true, 43.4, 43.60},       {"xquad-en", true, 94.2, 97.27},
+    {"xquad-de", false, 67.7, 94.67}, {"xquad-es", false, 60.2, 96.57}, {"xquad-ru", false, 17.9, 95.64},
+    {"xquad-zh", false, 24.6, 96.72}, {"xquad-ar", false, 4.1, 94.40},
+};
+
+struct fixture {
+    struct arena arena;
+    const char *data;
+    struct embedder *embedder;
+    struct search_settings settings;
+};
+
+static const char *data_folder(struct arena *arena)
+{
+    const char *named = getenv("IBID_RELEVANCE_DATA"), *root = getenv("IBID_SOURCE_ROOT");
+    if (named || SANITIZED)
+        return named;
+    return arena_printf(arena, "%s/../shared/data/ir", root ? root : ".");
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = xcalloc(1, sizeof *fixture);
+    *state = fixture;
+    fixture->data = data_folder(&fixture->arena);
+    option_set_defaults(search_section.table, &fixture->settings, &fixture->arena);
+    const struct embedder_ops *local = embedder_find("local");
+    void *options = arena_alloc(&fixture->arena, local->options_size);
+    option_set_defaults(local->options, options, &fixture->arena);
+    const char *model = getenv("IBID_RELEVANCE_MODEL");
+    if (model)
+        assert_ok(option_set(option_find(local->options, STR("model")), options, str_from(model),
+                             &fixture->arena, err));
+    if (fixture->data && folder_exists(fixture->data) &&
+        embedder_open(local, options, &fixture->embedder, NULL) != IBID_OK)
+        fixture->embedder = NULL;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    embedder_close(fixture->embedder);
+    arena_release(&fixture->arena);
+    free(fixture);
+    return 0;
+}
+
+static void need(const struct fixture *fixture)
+{
+    const char *missing = NULL;
+    if (!fixture->data)
+        missing = "IBID_RELEVANCE_DATA is not set, and this is a build with sanitizers";
+    else if (!folder_exists(fixture->data))
+        missing = "the judged collections are not here (IBID_RELEVANCE_DATA)";
+    else if (!fixture->embedder)
+        missing = "the model all-MiniLM-L6-v2 is not here (IBID_RELEVANCE_MODEL)";
+    if (!missing)
+        return;
+    print_message("# SKIPPED: %s\n", missing);
+    skip();
+}
+
+static struct eval_report measure(const struct fixture *fixture, const char *name)
+{
+    AUTO_FREE char *folder = path_join(fixture->data, name);
+    const struct eval_options options = {.embedder = fixture->embedder, .settings = &fixture->settings};
+    struct eval_report report;
+    assert_ok(eval_run(folder, &options, &report, err));
+    return report;
+}
+
+static void relevance_is_what_the_project_is_held_to(void **state)
+{
+    const struct fixture *fixture = *state;
+    need(fixture);
+    double gain = 0;
+    unsigned english = 0, failures = 0;
+    for (size_t i = 0; i < COUNT_OF(collections); i++) {
+        const struct collection *collection = &collections[i];
+        const struct eval_report report = measure(fixture, collection->name);
+        const double keyword = 100 * report.keyword.ndcg10, vector = 100 * report.vector.ndcg10;
+        const double hybrid = 100 * report.hybrid.ndcg10, best = keyword > vector ? keyword : vector;
+        print_message("# %-10s keyword %5.2f vector %5.2f hybrid %5.2f (%+.2f)\n", collection->name, keyword,
+                      vector, hybrid, hybrid - best);
+        failures += hybrid < best - 0.5;
+        failures += vector < collection->vector - 0.5 || keyword < collection->keyword - 1.0;
+        gain += collection->english ? hybrid - best : 0;
+        english += collection->english;
+    }
+    print_message("# mean gain on English %+.2f\n", gain / english);
+    assert_int_equal(failures, 0);
+    assert_true(gain / english >= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(relevance_is_what_the_project_is_held_to, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
