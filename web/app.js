@@ -89,7 +89,7 @@ function markedPassage(hit) {
 }
 
 function placeOf(hit) {
-  const place = make("p", "place", hit.path || hit.source);
+  const place = make("p", "place", hit.path && hit.path !== hit.document_title ? hit.path : hit.source);
   if (hit.page) place.append(" · ", make("b", "", hit.page_last ? `pages ${hit.page}–${hit.page_last}` : `page ${hit.page}`));
   if (hit.heading_path) place.append(` · ${hit.heading_path}`);
   if (hit.state === "archived") place.append(" · archived");
@@ -110,7 +110,8 @@ function scoreOf(hit) {
 function whyOf(hit) {
   const list = make("dl");
   for (const [name, value] of Object.entries(hit.scores))
-    if (value !== null) list.append(make("dt", "", name.replace("_", " ")), make("dd", "", value.toFixed(4)));
+    if (value !== null)
+      list.append(make("div", "", make("dt", "", name.replace("_", " ")), make("dd", "", value.toFixed(3))));
   return make("div", "why", hit.explanation || "", list);
 }
 
@@ -160,7 +161,7 @@ function summarize(answer, offset) {
   const count = offset + answer.hits.length;
   const noun = form.passages.checked ? "passage" : "document";
   if (count === 0) return "Nothing found.";
-  const more = answer.hits.length === PAGE_SIZE ? "at least " : "";
+  const more = answer.hits.length === PAGE_SIZE ? "the first " : "";
   return `${more}${count} ${noun}${count === 1 ? "" : "s"} · ${answer.took_ms.toFixed(answer.took_ms < 10 ? 1 : 0)} ms`;
 }
 
@@ -177,8 +178,7 @@ async function search(offset) {
     shown = offset + answer.hits.length;
     element("more").hidden = answer.hits.length < PAGE_SIZE;
     element("summary").textContent = summarize(answer, offset);
-    const degraded = answer.degraded;
-    notify(degraded ? `${capital(degraded.message)}.${degraded.reason ? ` (${degraded.reason})` : ""}` : "");
+    notify(answer.degraded ? capital(answer.degraded.message) : "");
   } catch (error) {
     if (mine !== turn) return;
     element("summary").textContent = "";

@@ -114,9 +114,7 @@ static void warn_degraded(const struct invocation *invocation, const json_t *ans
     const json_t *degraded = json_object_get(answer, "degraded");
     if (!degraded || invocation->global.quiet)
         return;
-    const struct str reason = member_text(degraded, "reason");
-    fprintf(stderr, "ibid: %s%s%.*s%s\n", member_string(degraded, "message"), reason.size > 0 ? " (" : "",
-            STR_ARG(reason), reason.size > 0 ? ")" : "");
+    fprintf(stderr, "ibid: %s\n", member_string(degraded, "message"));
 }
 
 static void print_hits(const struct invocation *invocation, const json_t *answer)

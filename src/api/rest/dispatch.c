@@ -74,8 +74,12 @@ static json_t *error_json(const ibid_error *error)
     return outer;
 }
 
-void dispatch_refuse(struct arena *arena, int status, const ibid_error *error, struct http_reply *reply,
-                     void *rest)
+static void count_status(int status)
+{
+    metric_count(status >= 500 ? COUNTER_HTTP_5XX : status >= 400 ? COUNTER_HTTP_4XX : COUNTER_HTTP_1XX_3XX);
+}
+
+static void say_error(struct arena *arena, int status, const ibid_error *error, struct http_reply *reply)
 {
     struct http_call call = {.arena = arena};
     AUTO_JSON *value = error_json(error);
@@ -89,6 +93,14 @@ void dispatch_refuse(struct arena *arena, int status, const ibid_error *error, s
                           str_from(arena_printf(arena, "%u", error->retry_after_s)));
 }
 
+/* Called for what never came to a handler: an unsound head, a refusal of dispatch_begin, a broken body. */
+void dispatch_refuse(struct arena *arena, int status, const ibid_error *error, struct http_reply *reply,
+                     void *rest)
+{
+    count_status(status);
+    say_error(arena, status, error, reply);
+}
+
 /* The one place where a failed request is logged: those that are the server's own fault. */
 static void answer_error(struct http_call *http, ibid_code code, ibid_error *error, struct http_reply *reply)
 {
@@ -96,7 +108,7 @@ static void answer_error(struct http_call *http, ibid_code code, ibid_error *err
     if (code == IBID_EBUG || code == IBID_ECORRUPT || code == IBID_EIO || code == IBID_ENOSPACE)
         log_error("%.*s %.*s: %s", STR_ARG(http->method), STR_ARG(http->path), error->message);
     *reply = (struct http_reply){.status = ibid_code_http_status(code)};
-    dispatch_refuse(http->arena, reply->status, error, reply, NULL);
+    say_error(http->arena, reply->status, error, reply);
 }
 
 /* ---- who asks ---- */
@@ -184,7 +196,7 @@ static ibid_code prepare_body(struct rest_call *call, ibid_error *err)
         return IBID_OK;
     call->http->body_limit = call_settings(call)->server.max_upload;
     const struct upload_limits limits = {
-        .file_size = instance_extract_settings(call->instance)->max_file_size,
+        .file_size = call_settings(call)->server.max_file_size,
         .folder = instance_folder(call->instance),
     };
     TRY(upload_open(http_headers_get(&call->http->headers, "content-type"), &limits, &call->upload, err));
@@ -247,15 +259,9 @@ static void answer_not_allowed(struct dispatch *dispatch, struct http_reply *rep
     ibid_error error = {0};
     fail(&error, IBID_EINVAL, "%.*s knows %s, not %.*s", STR_ARG(http->path), dispatch->allowed_methods,
          STR_ARG(http->method));
-    dispatch_refuse(http->arena, 405, &error, reply, NULL);
+    say_error(http->arena, 405, &error, reply);
     reply->status = 405;
     http_reply_header(http, reply, "Allow", str_from(dispatch->allowed_methods));
-}
-
-static void count_reply(const struct dispatch *dispatch, int status)
-{
-    metric_count(status >= 500 ? COUNTER_HTTP_5XX : status >= 400 ? COUNTER_HTTP_4XX : COUNTER_HTTP_1XX_3XX);
-    metric_observe(HISTOGRAM_HTTP, clock_monotonic_us() - dispatch->started);
 }
 
 void dispatch_handle(struct http_call *http, struct http_reply *reply, void *context)
@@ -270,7 +276,8 @@ void dispatch_handle(struct http_call *http, struct http_reply *reply, void *con
             answer_error(http, code, &error, reply);
     }
     json_decref(dispatch->call.body);
-    count_reply(dispatch, reply->status);
+    count_status(reply->status);
+    metric_observe(HISTOGRAM_HTTP, clock_monotonic_us() - dispatch->started);
 }
 
 /* ---- without a network ---- */

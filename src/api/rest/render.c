@@ -254,21 +254,13 @@ static json_t *render_facets(const struct search_result *result)
     return object;
 }
 
-json_t *render_search(const struct search_result *result, const char *reason)
+json_t *render_search(const struct search_result *result)
 {
     json_t *object = json_object(), *hits = json_array();
     for (size_t i = 0; i < result->hit_count; i++)
         json_array_append_new(hits, render_hit(&result->hits[i]));
     json_set(object, "hits", hits);
     json_set_int(object, "chunks_in_scope", (int64_t)result->row_count);
-    if (result->degraded != DEGRADED_NO) {
-        json_t *degraded = json_object();
-        json_set_string(degraded, "code", degraded_string(result->degraded));
-        json_set_string(degraded, "message", degraded_text(result->degraded));
-        if (reason && *reason)
-            json_set_string(degraded, "reason", reason);
-        json_set(object, "degraded", degraded);
-    }
     if (result->facet_count > 0)
         json_set(object, "facets", render_facets(result));
     json_set_real(object, "took_ms", (double)result->timing.total / 1e3);

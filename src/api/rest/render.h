@@ -11,7 +11,7 @@
 json_t *render_document(const struct document *document);
 /* `boxes` NULL: they were not asked for. */
 json_t *render_chunk(const struct chunk_record *chunk, const struct text_box *boxes, size_t box_count);
-json_t *render_search(const struct search_result *result, const char *reason);
+json_t *render_search(const struct search_result *result);
 json_t *render_extraction(const struct extraction *extraction, bool words);
 json_t *render_ids(const int64_t *ids, size_t count);
 /* "active", "archived", ... */

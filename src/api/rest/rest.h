@@ -22,7 +22,8 @@ struct server_settings {
     int64_t port;
     struct option_list hosts;
     int64_t max_requests, max_connections;
-    int64_t max_upload; /* bytes of one request */
+    int64_t max_upload;    /* bytes of one request */
+    int64_t max_file_size; /* bytes of one uploaded file */
     int64_t head_timeout, idle_timeout;
 };
 extern const struct option_section server_section; /* "server" */

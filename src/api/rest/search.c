@@ -87,6 +87,23 @@ static ibid_code read_query(struct rest_call *call, struct query *query, ibid_er
 
 /* ---- answering ---- */
 
+/* Why meaning played no part, if it should have. The instance knows better than the search why there is no
+ * embedder. */
+static void set_degraded(struct rest_call *call, json_t *answer, const struct search_result *result,
+                         const struct meaning *meaning)
+{
+    if (result->degraded == DEGRADED_NO)
+        return;
+    const bool known = meaning->state != MEANING_READY;
+    json_t *degraded = json_object();
+    json_set_string(degraded, "code",
+                    known ? meaning_state_string(meaning->state) : degraded_string(result->degraded));
+    json_set_string(degraded, "message",
+                    known ? arena_printf(call->arena, "searched by word only: %s", meaning->reason)
+                          : degraded_text(result->degraded));
+    json_set(answer, "degraded", degraded);
+}
+
 ibid_code handle_search(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     struct query query;
@@ -108,7 +125,8 @@ ibid_code handle_search(struct rest_call *call, struct http_reply *reply, ibid_e
     if (result.degraded != DEGRADED_NO)
         metric_count(COUNTER_SEARCHES_WITHOUT_MEANING);
     metric_observe(HISTOGRAM_SEARCH, result.timing.total);
-    json_t *answer = render_search(&result, meaning.reason);
+    json_t *answer = render_search(&result);
+    set_degraded(call, answer, &result, &meaning);
     json_set_string(answer, "mode", search_mode_string(query.mode));
     reply_json(call, reply, 200, answer);
     return IBID_OK;

@@ -89,8 +89,7 @@ static ibid_code part_data(struct str bytes, void *context, ibid_error *err)
     struct upload_file *file = &upload->files[upload->file_count - 1];
     file->size += (int64_t)bytes.size;
     if (file->size > upload->file_size_limit)
-        return fail(err, IBID_ETOOBIG,
-                    "'%.*s' is larger than the limit of %lld bytes (extract.max_file_size)",
+        return fail(err, IBID_ETOOBIG, "'%.*s' is larger than the limit of %lld bytes (server.max_file_size)",
                     STR_ARG(file->name), (long long)upload->file_size_limit);
     return file_write_fd(file->fd, bytes.data, bytes.size, err);
 }
