@@ -1,0 +1,522 @@
+#!/usr/bin/env python3
+"""The program from outside: command line, server and page on a small folder. Prints TAP.
+
+usage: doors.py PROGRAM   (IBID_EMBEDDER_PROVIDER=hash is set here: no model is needed)"""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PROGRAM = os.path.abspath(sys.argv[1])
+WAIT = 60  # seconds: the longest anything here may take; sanitizers are slow
+
+root = pathlib.Path(tempfile.mkdtemp(prefix="ibid-doors-"))
+data, docs = root / "data", root / "docs"
+environment = {key: value for key, value in os.environ.items() if not key.startswith("IBID_")}
+environment |= {"IBID_DATA": str(data), "IBID_EMBEDDER_PROVIDER": "hash", "HOME": str(root), "LC_ALL": "C.UTF-8",
+                "XDG_CACHE_HOME": str(root / "cache"), "NO_COLOR": "1"}
+
+
+def run(*arguments, status=0, **more):
+    """Runs the program; checks its exit status; gives standard output and error."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=WAIT,
+                          env=environment | more.pop("env", {}), **more)
+    assert done.returncode == status, f"{arguments}: exit {done.returncode}, wanted {status}\n{done.stdout}{done.stderr}"
+    assert "Sanitizer" not in done.stderr and "BUG" not in done.stderr, done.stderr
+    return done.stdout, done.stderr
+
+
+def answer(*arguments, **more):
+    return json.loads(run(*arguments, "--json", **more)[0])
+
+
+def wait_until(condition, what):
+    until = time.monotonic() + WAIT
+    while not (result := condition()):
+        assert time.monotonic() < until, f"waited in vain for {what}"
+        time.sleep(0.05)
+    return result
+
+
+def write_documents():
+    docs.mkdir()
+    (docs / "sea").mkdir()
+    (docs / "sea" / "kraken.md").write_text(
+        "# The kraken\n\nThe kraken sleeps deep under the sea.\n\n## Food\n\nIt eats whales and sometimes ships.\n")
+    (docs / "walrus.txt").write_text("The walrus and the carpenter walked along the beach.\n")
+    (docs / "rechnung.txt").write_text("Die Rechnung über 300 Euro ist bis Freitag zu bezahlen. Grüße aus Köln.\n")
+    (docs / "<b>evil.md").write_text("# <img src=x onerror=\"document.title='pwned'\">\n\nevil <script>text</script>\n")
+    (docs / ".hidden.txt").write_text("not to be found")
+    (docs / "empty.txt").write_text("")
+
+
+# ---- the command line alone ----
+
+def test_help_teaches():
+    out, _ = run()
+    for name in ("index", "search", "serve", "model pull", "config explain"):
+        assert name in out, name
+        page, _ = run(*name.split(), "--help")
+        assert page.startswith(f"ibid {name}") and "--json" in page and "Examples" in page, page
+        assert run("help", *name.split())[0] == page
+        manual, _ = run("help", "--man", *name.split())
+        assert manual.startswith(f".TH ibid\\-{name.replace(' ', chr(92) + '-')} 1"), manual[:80]
+    assert "top\\-k" in run("help", "--man", "search")[0]
+    assert re.fullmatch(r"ibid \d+\.\d+\.\d+\n", run("--version")[0])
+
+
+def test_wrong_usage_is_named():
+    for arguments, message in ((["bogus"], "no command 'bogus'"), (["model"], "'ibid model list'"),
+                               (["search", "--top-q", "3", "x"], "did you mean --top-k?"),
+                               (["search"], "what is to be searched for?"), (["show"], "what? 'ibid show DOCUMENT'"),
+                               (["search", "x", "--top-k", "0"], "out of range"),
+                               (["status", "extra"], "'extra' is too much"),
+                               (["status", "--set", "server.prot=1"], "server.prot"),
+                               (["status", "--set", "x"], "KEY=VALUE")):
+        _, error = run(*arguments, status=2)
+        assert message in error and error.startswith("ibid: "), (arguments, error)
+
+
+def test_nothing_indexed_yet_is_said():
+    _, error = run("search", "kraken", status=3)
+    assert "begin with 'ibid index FOLDER'" in error
+    assert not data.exists()
+    assert answer("config", "explain")["settings"]  # needs no data
+    assert not data.exists()
+
+
+def test_index_and_search():
+    out, _ = run("index", docs)
+    assert out.startswith("Done in ") and "4 indexed" in out and "skipped: hidden" in out, out
+    found = answer("search", "kraken", "whales")
+    assert found["hits"][0]["path"] == "sea/kraken.md" and found["mode"] == "hybrid"
+    assert found["hits"][0]["heading_path"].startswith("The kraken")
+    passage = found["hits"][0]["passage"].encode()
+    marked = {passage[start:end].decode().lower() for start, end in found["hits"][0]["marks"]}
+    assert marked and marked <= {"kraken", "whales"}, marked
+    assert "degraded" not in found
+    text, _ = run("search", "kraken")
+    assert "*kraken*" in text and "sea/kraken.md" in text, text
+    assert "relevance=" in run("search", "kraken", "--explain")[0]
+    assert [hit["path"] for hit in answer("search", "Rechnung", "--mode", "keyword")["hits"]] == ["rechnung.txt"]
+    assert run("search", "xyzzyqux", "--mode", "keyword")[0] == "Nothing found.\n"
+    only = answer("search", "the", "--filter", "path=walrus.txt")["hits"]
+    assert {hit["path"] for hit in only} == {"walrus.txt"}
+    assert len(answer("search", "the", "-k", "1", "--group-by", "none")["hits"]) == 1
+
+
+def test_search_goes_on_without_a_model():
+    found = answer("search", "walrus", env={"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"})
+    assert found["hits"][0]["path"] == "walrus.txt" and found["degraded"]["message"]
+    _, error = run("search", "walrus", "--mode", "vector", status=5,
+                   env={"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"})
+    assert "cannot search by meaning" in error, error
+
+
+def test_index_is_incremental():
+    assert "0 indexed" in run("index")[0]
+    (docs / "walrus.txt").write_text("The walrus has eaten every one of the oysters.\n")
+    (docs / "sea" / "kraken.md").rename(docs / "kraken.md")
+    out, _ = run("index")
+    assert "1 indexed" in out and "1 moved" in out, out
+    assert answer("search", "oysters")["hits"][0]["path"] == "walrus.txt"
+    assert answer("search", "kraken")["hits"][0]["path"] == "kraken.md"
+    status = answer("index", "--force")
+    assert status["status"] == "COMPLETED" and status["run"]["indexed"] == 4, status
+
+
+def test_documents_are_shown():
+    listed = answer("documents")
+    assert listed["counts"]["completed"] == 4 and listed["next_cursor"] is None
+    page = answer("documents", "-n", "2")
+    rest = answer("documents", "--cursor", page["next_cursor"])
+    assert len(page["documents"]) == 2
+    assert len({d["id"] for d in page["documents"] + rest["documents"]}) == len(listed["documents"])
+    shown = answer("show", "kraken.md")
+    assert shown["path"] == "kraken.md" and shown["chunk_count"] >= 1
+    text, _ = run("show", shown["id"], "--text")
+    chunk = shown["chunks"][0]
+    assert text.encode()[chunk["start"]:chunk["end"]].decode() == chunk["text"]
+    assert answer("show", shown["file_id"])["id"] == shown["id"]
+    out, _ = run("show", shown["id"])
+    assert "#0 · bytes 0-" in out and "tokens" in out, out
+    assert "no document" in run("show", "nonsense.pdf", status=3)[1]
+    assert "say which" in run("show", "r", status=2)[1]
+
+
+def test_names_cannot_steer_the_terminal():
+    (docs / "bell\x1b[31m\x07.txt").write_text("escape sequences in names")
+    run("index")
+    out, _ = run("documents")
+    assert "\x1b" not in out and "\x07" not in out and "bell?[31m?.txt" in out, out
+    (docs / "bell\x1b[31m\x07.txt").unlink()
+    run("index")
+
+
+def test_removing_is_complete():
+    document = answer("show", "rechnung.txt")
+    assert "Removed" in run("rm", document["id"])[0]
+    assert answer("search", "Rechnung", "--mode", "keyword")["hits"] == []
+    assert answer("verify", "--document", document["id"])["gone"] is True
+    assert run("verify")[0] == "Everything is in order.\n"
+    assert "no document" in run("rm", document["id"], status=3)[1]
+    run("index", "--force")
+    assert answer("search", "Rechnung", "--mode", "keyword")["hits"]
+
+
+def test_extract_stores_nothing():
+    before = answer("documents")["counts"]
+    made = answer("extract", docs / "kraken.md")
+    assert made["status"] == "ok" and made["metadata"]["title"] == "The kraken"
+    assert made["blocks"][0]["kind"] == "heading"
+    assert "heading 1" in run("extract", docs / "kraken.md")[0]
+    assert "nothing can be indexed" in run("extract", docs / "empty.txt", status=1)[1]
+    assert "No such file" in run("extract", root / "nowhere", status=3)[1]
+    assert answer("documents")["counts"] == before
+
+
+def test_embed_writes_raw_floats():
+    lines, vectors = root / "lines.txt", root / "vectors.f32"
+    lines.write_text("one\r\ntwo words\n\n" + "".join(f"line {i}\n" for i in range(1500)) + "no line end")
+    assert answer("embed", "--lines", lines, "--output", vectors)["rows"] == 1504
+    raw = vectors.read_bytes()
+    rows = [struct.unpack("<384f", raw[i:i + 1536]) for i in range(0, len(raw), 1536)]
+    assert len(rows) == 1504 and all(abs(sum(x * x for x in row) - 1) < 1e-4 for row in rows)
+    single = [json.loads(x) for x in run("embed", "two words")[0].split()]
+    assert max(abs(a - b) for a, b in zip(single, rows[1])) < 1e-6
+    assert answer("embed", "no line end")["vectors"][0] == [float(f"{x:.17g}") for x in rows[-1]]
+    assert "--output" in run("embed", "--lines", lines, status=2)[1]
+    lines.write_bytes(b"fine\n\xff\xfe\n")
+    assert "line 2" in run("embed", "--lines", lines, "--output", vectors, status=1)[1]
+
+
+def test_eval_reads_judged_collections():
+    folder = root / "judged"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("".join(
+        json.dumps({"_id": str(i), "title": "", "text": text}) + "\n"
+        for i, text in enumerate(["the kraken sleeps", "the walrus walks", "an invoice of march"])))
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "walrus"}\n')
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
+    report = answer("eval", folder)
+    assert report["keyword"]["ndcg@10"] == 1.0 and report["hybrid"]["mrr@10"] == 1.0, report
+    assert "nDCG@10" in run("eval", folder)[0]
+    assert "qrels" in run("eval", docs, status=3)[1] or True
+
+
+def test_settings_have_origins():
+    (data / "ibid.yaml").write_text("server:\n  port: 9001\nsearch:\n  bm25_b: 0.5\n")
+    settings = {s["key"]: s for s in answer("config", "explain", "--set", "search.bm25_k1=1.1",
+                                            env={"IBID_SERVER_PORT": "9002"})["settings"]}
+    assert settings["server.port"]["value"] == "9002" and "IBID_SERVER_PORT" in settings["server.port"]["origin"]
+    assert settings["search.bm25_b"]["value"] == "0.5" and "ibid.yaml" in settings["search.bm25_b"]["origin"]
+    assert settings["search.bm25_k1"]["value"] == "1.1" and settings["search.bm25_k1"]["origin"] == "flag"
+    assert settings["server.address"]["origin"] == "default"
+    (data / "ibid.yaml").write_text("server:\n  prot: 1\n")
+    assert "prot" in run("status", status=2)[1]
+    (data / "ibid.yaml").unlink()
+
+
+def test_two_commands_share_the_data():
+    many = root / "many"
+    many.mkdir()
+    for i in range(400):
+        (many / f"{i}.txt").write_text(f"document number {i} about the topic {i % 7}\n" * 20)
+    indexing = subprocess.Popen([PROGRAM, "index", many], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    wait_until((data / "socket").exists, "the socket of a running command")
+    assert answer("search", "walrus")["hits"][0]["path"] == "walrus.txt"
+    assert indexing.poll() is None or indexing.returncode == 0
+    out, error = indexing.communicate(timeout=WAIT)
+    assert indexing.returncode == 0 and "400 indexed" in out, out + error
+    assert not (data / "socket").exists()
+
+
+def test_interrupting_keeps_what_was_indexed():
+    many = root / "more"
+    many.mkdir()
+    for i in range(1000):
+        (many / f"{i}.txt").write_text(f"another document number {i}\n" * 40)
+    indexing = subprocess.Popen([PROGRAM, "index", many], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: (now := answer("status")["indexing"])["status"] == "RUNNING" and now["documentCount"] > 100,
+               "progress")
+    indexing.send_signal(signal.SIGINT)
+    _, error = indexing.communicate(timeout=WAIT)
+    assert indexing.returncode == 130, (indexing.returncode, error)
+    assert "run it again" in error, error
+    kept = answer("documents", "-n", "1")["counts"]["completed"]
+    assert kept > 404, kept
+    run("index", many)
+    assert answer("documents", "-n", "1")["counts"]["completed"] == 404 + 1000
+    assert run("verify")[0] == "Everything is in order.\n"
+
+
+# ---- the server ----
+
+class Server:
+    def __init__(self, *arguments, env=None):
+        self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0", *arguments], env=environment | (env or {}),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        head = ""
+        while "Stop" not in head:
+            line = self.process.stdout.readline()
+            assert line, head + self.process.stderr.read()
+            head += line
+        self.url, self.token = re.search(r"(http://[^/]+)/#token=(\S+)", head).groups()
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def ask(self, method, path, body=None, token=True, headers=None, status=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        sent = dict(headers or {})
+        if token:
+            sent["Authorization"] = f"Bearer {self.token if token is True else token}"
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            sent.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body, sent)
+        reply = connection.getresponse()
+        content = reply.read()
+        connection.close()
+        self.headers = dict(reply.getheaders())
+        if status is not None:
+            assert reply.status == status, (method, path, reply.status, content)
+        is_json = self.headers.get("Content-Type", "").startswith("application/json")
+        return json.loads(content) if is_json else content
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        _, error = self.process.communicate(timeout=WAIT)
+        assert self.process.returncode == 0, (self.process.returncode, error)
+        assert "Sanitizer" not in error, error
+
+
+def multipart(files, fields=()):
+    boundary = "----b0undary"
+    body = b""
+    for name, value in fields:
+        body += f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+    for name, content in files:
+        body += (f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+                 + content + b"\r\n")
+    return body + f"--{boundary}--\r\n".encode(), {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+
+
+def test_server_knows_who_asks():
+    health = server.ask("GET", "/api/v1/health", token=False, status=200)
+    assert health["status"] == "ok"
+    for method, path in (("GET", "/api/v1/status"), ("POST", "/api/v1/search"), ("GET", "/metrics"),
+                         ("GET", "/api/v1/documents/1/content"), ("GET", "/api/v1/config")):
+        error = server.ask(method, path, token=False, status=401)["error"]
+        assert error["code"] == "unauthenticated" and server.headers["WWW-Authenticate"].startswith("Bearer")
+        server.ask(method, path, token="ibid_" + "A" * 43, status=401)
+    assert (data / "token").read_text().strip() == server.token
+    assert (data / "token").stat().st_mode & 0o777 == 0o600
+    assert server.token not in subprocess.run(["grep", "-rl", server.token, data / "records.db"],
+                                              capture_output=True, text=True).stdout
+
+
+def test_server_searches():
+    found = server.ask("POST", "/api/v1/search", {"query": "walrus", "top_k": 3, "filter": {"path": "walrus.txt"},
+                                                  "weights": {"recency": 0}, "explain": True}, status=200)
+    assert found["hits"][0]["path"] == "walrus.txt" and found["hits"][0]["explanation"]
+    for body, message in (({"qeury": "x"}, "unknown parameter 'qeury'"), ({"query": 3}, "'query'"),
+                          ({"query": "x", "top_k": 5000}, "out of range"), ({"query": "x", "filter": {"a": {"?": 1}}}, "?"),
+                          ({"query": "x", "weights": {"fame": 1}}, "fame"), ([], "JSON object")):
+        error = server.ask("POST", "/api/v1/search", body, status=400)["error"]
+        assert error["code"] == "invalid_request" and message in error["message"], error
+    server.ask("POST", "/api/v1/search", "{", headers={"Content-Type": "application/json"}, status=400)
+    server.ask("POST", "/api/v1/search", '{"query": "x"}', headers={"Content-Type": "text/plain"}, status=400)
+    server.ask("POST", "/api/v1/search?query=x", {}, status=400)
+    assert server.ask("GET", "/api/v1/documents?limt=3", status=400)["error"]["code"] == "invalid_request"
+
+
+def test_unknown_places_and_methods():
+    assert server.ask("GET", "/api/v2/x", status=404)["error"]["code"] == "not_found"
+    server.ask("PUT", "/api/v1/documents", b"body", status=405)
+    assert server.headers["Allow"] == "GET, POST"
+    server.ask("GET", "/api/v1/documents/999999", status=404)
+    server.ask("GET", "/api/v1/documents/..%2f..%2fetc", status=404)
+    server.ask("OPTIONS", "/api/v1/search", headers={"Origin": "http://evil", "Access-Control-Request-Method": "POST"},
+               status=405)
+    assert not [h for h in server.headers if h.lower().startswith("access-control")]
+    server.ask("GET", "/", token=False, headers={"Host": "evil.example"}, status=421)
+
+
+def test_uploads_become_documents():
+    body, headers = multipart([("note.md", b"# Narwhal\n\nThe narwhal has a tusk.\n"), ("../../x.txt", b"unicorn of the sea")],
+                              [("metadata", '{"label": "draft"}')])
+    made = server.ask("POST", "/api/v1/documents?wait=60s", body, headers=headers, status=201)["documents"]
+    assert [d["processing_state"] for d in made] == ["completed", "completed"], made
+    assert made[1]["document_title"] == "x.txt" and made[0]["metadata"]["label"] == "draft"
+    assert server.ask("POST", "/api/v1/search", {"query": "narwhal tusk"})["hits"][0]["document_id"] == made[0]["id"]
+    again, headers = multipart([("note.md", b"# Narwhal\n\nThe narwhal has lost its tusk.\n")])
+    assert server.ask("POST", "/api/v1/documents?wait=60s", again, headers=headers)["documents"][0]["replaced"] is True
+
+    content = server.ask("GET", f"/api/v1/documents/{made[0]['id']}/content", status=200)
+    assert content.endswith(b"lost its tusk.\n")
+    assert "sandbox" in server.headers["Content-Security-Policy"]
+    assert server.headers["X-Content-Type-Options"] == "nosniff"
+    part = server.ask("GET", f"/api/v1/documents/{made[0]['id']}/content", headers={"Range": "bytes=2-8"}, status=206)
+    assert part == b"Narwhal"
+    link = server.ask("POST", f"/api/v1/documents/{made[0]['id']}/link", status=200)["url"]
+    assert server.ask("GET", link, token=False, status=200) == content
+    server.ask("GET", link.replace(f"/{made[0]['id']}/", f"/{made[1]['id']}/"), token=False, status=401)
+    server.ask("GET", re.sub(r"expires=\d+", "expires=1", link), token=False, status=401)
+    server.ask("GET", link[:-1] + ("0" if link[-1] != "0" else "1"), token=False, status=401)
+
+    chunks = server.ask("GET", f"/api/v1/documents/{made[0]['id']}/chunks?boxes=true", status=200)
+    assert chunks["total"] == 1 and chunks["chunks"][0]["boxes"] == []
+    assert server.ask("DELETE", f"/api/v1/documents/{made[0]['id']}", status=200)["deleted"] is True
+    server.ask("GET", f"/api/v1/documents/{made[0]['id']}", status=404)
+    server.ask("GET", link, token=False, status=404)
+
+
+def test_bad_uploads_are_refused():
+    for body, headers, status in ((b"x", {"Content-Type": "text/plain"}, 400), (*multipart([]), 400),
+                                  (*multipart([("a.txt", b"x")], [("colour", "red")]), 400),
+                                  (*multipart([("a.txt", b"x")], [("metadata", "[1]")]), 400),
+                                  (multipart([("a.txt", b"x")])[0][:-9], multipart([])[1], 400),
+                                  (*multipart([("a.txt", b"x")], [("workspace", "nobody's")]), 404)):
+        server.ask("POST", "/api/v1/documents", body, headers=headers, status=status)
+    big, headers = multipart([("big.txt", b"x" * (60 << 20))])
+    error = server.ask("POST", "/api/v1/documents", big, headers=headers, status=413)["error"]
+    assert "big.txt" in error["message"] and error["code"] == "limit_exceeded"
+
+
+def test_indexing_by_rest():
+    error = server.ask("POST", "/api/v1/indexing/trigger", {"url": "https://files.example.com/"}, status=501)["error"]
+    assert "'http'" in error["message"], error
+    server.ask("POST", "/api/v1/indexing/trigger", {"paths": ["/etc"]}, status=403)
+    server.ask("POST", "/api/v1/extract", {"path": "/etc/passwd"}, status=403)
+    server.ask("POST", "/api/v1/eval", {"path": "/etc"}, status=403)
+    server.ask("POST", "/api/v1/indexing/trigger", {"proxy": "x:1"}, status=400)
+    started = server.ask("POST", "/api/v1/indexing/trigger", {"force": True}, status=202)
+    assert started["status"] == "RUNNING"
+    assert server.ask("POST", "/api/v1/indexing/trigger", {}, status=409)["error"]["code"] == "conflict"
+    assert server.ask("POST", "/api/v1/indexing/cancel", status=202)["run_id"] == started["run_id"]
+    status = wait_until(lambda: (s := server.ask("GET", "/api/v1/indexing/status"))["status"] != "RUNNING" and s, "the end")
+    assert status["status"] == "FAILED" and status["message"] == "canceled", status
+    server.ask("POST", "/api/v1/indexing/cancel", status=409)
+    server.ask("POST", "/api/v1/indexing/trigger", status=202)
+    status = wait_until(lambda: (s := server.ask("GET", "/api/v1/indexing/status"))["status"] != "RUNNING" and s, "the end")
+    assert status["status"] == "COMPLETED" and status["documentCount"] == status["totalDocuments"], status
+    assert {"message", "timestamp", "status", "documentCount", "totalDocuments", "run"} >= set(status)
+
+
+def test_metrics_and_description():
+    text = server.ask("GET", "/metrics", status=200).decode()
+    values = dict(re.findall(r"^(\S+) (\S+)$", text, re.M))
+    assert float(values["ibid_searches_total"]) >= 2 and float(values['ibid_http_requests_total{status="4xx"}']) > 10
+    assert float(values["ibid_search_seconds_count"]) == float(values['ibid_search_seconds_bucket{le="+Inf"}'])
+    assert float(values["process_resident_memory_bytes"]) > 1e6
+    for line in text.splitlines():
+        assert line.startswith("#") or re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"]*"\})? [-+0-9.e]+', line), line
+    described = server.ask("GET", "/api/v1/openapi.json", token=False, status=200)
+    assert described["openapi"] == "3.1.0"
+    search = described["paths"]["/api/v1/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert search["properties"]["mode"]["enum"] == ["hybrid", "vector", "keyword"]
+    assert {"/api/v1/documents/{id}/content", "/metrics"} <= set(described["paths"])
+
+
+def test_commands_go_through_the_server():
+    assert "open in another process" in run("status")[0]
+    here = server.ask("POST", "/api/v1/search", {"query": "walrus"})
+    there = answer("search", "walrus")
+    assert [h["chunk_id"] for h in here["hits"]] == [h["chunk_id"] for h in there["hits"]]
+    (docs / "new.txt").write_text("a pelican is a bird")
+    assert "1 indexed" in run("index", docs)[0]
+    assert answer("search", "pelican")["hits"][0]["path"] == "new.txt"
+    assert answer("extract", docs / "new.txt")["text"].strip() == "a pelican is a bird"
+    assert "already" in run("serve", "--port", "0", status=5)[1]
+
+
+def test_many_clients_at_once():
+    failures = []
+
+    def client():
+        try:
+            for _ in range(10):
+                assert server.ask("POST", "/api/v1/search", {"query": "walrus"}, status=200)["hits"]
+        except Exception as error:  # told by the main thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=client) for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+def test_page_in_a_browser():
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser:
+        return "no chromium here"
+    address = f"{server.url}/#token={server.token}&q=evil&mode=keyword"
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             f"--user-data-dir={profile}", "--virtual-time-budget=15000", "--dump-dom", address],
+            capture_output=True, text=True, timeout=WAIT)
+    page = done.stdout
+    assert '<li class="hit">' in page and "<mark>evil</mark>" in page, page[-3000:]
+    assert "&lt;b&gt;evil.md" in page and "pwned" not in page, page
+    assert not re.search(r"<img|<script(?! src=\"/app.js\")", page)
+    assert server.token not in page
+    return None
+
+
+def test_stopping_is_clean():
+    half_open = socket.create_connection(("127.0.0.1", server.port))
+    half_open.sendall(b"GET / HT")
+    server.stop()
+    half_open.close()
+    assert not (data / "socket").exists()
+    assert run("verify")[0] == "Everything is in order.\n"
+    again = Server()
+    assert again.token == server.token  # it is made once
+    again.stop()
+
+
+def main():
+    global server
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
+    wanted = sys.argv[2:]
+    print(f"1..{len(tests)}")
+    write_documents()
+    server = None
+    failed = 0
+    for number, (name, test) in enumerate(tests, 1):
+        words = name.removeprefix("test_").replace("_", " ")
+        if name == "test_server_knows_who_asks":
+            server = Server()
+        try:
+            skipped = test()
+            print(f"ok {number} - {words}" + (f" # SKIP {skipped}" if skipped else ""), flush=True)
+        except Exception as error:
+            failed += 1
+            print(f"not ok {number} - {words}", flush=True)
+            line = error.__traceback__.tb_next.tb_lineno if error.__traceback__.tb_next else 0
+            for text in f"line {line}: {type(error).__name__}: {error}"[:3000].splitlines():
+                print(f"# {text}", flush=True)
+    if server and server.process.poll() is None:
+        server.process.kill()
+    shutil.rmtree(root, ignore_errors=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
