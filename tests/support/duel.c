@@ -358,10 +358,15 @@ static void compare_matches(const struct pair *pair, size_t k)
     float weights[4];
     char rare[16];
     size_t got_count, expected_count;
-    const struct term_query query = random_query(terms, weights, rare);
+    struct term_query query = random_query(terms, weights, rare);
+    float got_idf[4], expected_idf[4];
+    query.idf = got_idf;
     assert_ok(selection_match(pair->got, &query, k, got, &got_count, err));
+    query.idf = expected_idf;
     assert_ok(selection_match(pair->expected, &query, k, expected, &expected_count, err));
     assert_same_candidates(got, got_count, expected, expected_count);
+    for (size_t i = 0; i < query.count; i++) /* a member may keep it to itself */
+        assert_true(isnan(got_idf[i]) || fabsf(got_idf[i] - expected_idf[i]) <= 1e-5f);
     free(got);
     free(expected);
 }

@@ -149,13 +149,18 @@ static ibid_code weigh(struct embedded_selection *self, const struct term_query 
     for (size_t i = 0; i < query->count; i++) {
         const float weight = query->weights ? query->weights[i] : 1;
         uint64_t df;
+        if (query->idf)
+            query->idf[i] = 0;
         if (!(weight > 0) || is_repeated(query, i))
             continue;
         TRY(document_frequency(self, query->terms[i], &df, err));
+        const float idf = bm25_idf(self->readable_rows, df);
+        if (query->idf)
+            query->idf[i] = idf;
         if (df == 0)
             continue;
         ret->texts[ret->count] = query->terms[i];
-        ret->weights[ret->count++] = bm25_idf(self->readable_rows, df) * weight;
+        ret->weights[ret->count++] = idf * weight;
     }
     return IBID_OK;
 }
