@@ -15,6 +15,20 @@ bool line_next(struct str *rest, struct str *ret_line)
     return true;
 }
 
+struct str line_normalize_ends(struct str text, struct buffer *storage)
+{
+    if (text.size == 0 || !memchr(text.data, '\r', text.size))
+        return text;
+    struct str rest = text, line;
+    while (line_next(&rest, &line)) {
+        buffer_append_str(storage, line);
+        bool ended = line.data + line.size < text.data + text.size;
+        if (ended)
+            buffer_append_byte(storage, '\n');
+    }
+    return buffer_str(storage);
+}
+
 bool line_is_blank(struct str line)
 {
     for (size_t i = 0; i < line.size; i++)

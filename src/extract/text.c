@@ -13,40 +13,31 @@ void text_decode(struct emitter *emitter, const struct extract_input *input, str
                      ret->charset);
 }
 
-/* Paragraphs are parted by blank lines and form feeds; their line breaks are kept. */
+/* Paragraphs are parted by blank lines and form feeds; their line breaks are kept. Each goes out in
+ * one piece: a file of ten million lines is read as fast as one of ten. */
 static void read_prose(struct emitter *emitter, struct str text)
 {
-    struct str line;
-    bool open = false;
-    while (line_next(&text, &line)) {
-        bool new_page = line.size && line.data[0] == '\f';
-        if (open && (new_page || line_is_blank(line))) {
-            emit_close(emitter);
-            open = false;
+    struct str rest = text, line;
+    const char *start = NULL, *end = NULL; /* of the open paragraph */
+    while (line_next(&rest, &line)) {
+        bool blank = line_is_blank(line), new_page = line.size && line.data[0] == '\f';
+        if (start && (blank || new_page)) {
+            emit_block(emitter, BLOCK_PARAGRAPH, 0, 0, (struct str){start, (size_t)(end - start)});
+            start = NULL;
         }
-        if (line_is_blank(line))
+        if (blank)
             continue;
-        if (!open)
-            emit_open(emitter, BLOCK_PARAGRAPH, 0, 0);
-        else
-            emit_text(emitter, STR("\n"));
-        open = true;
-        emit_text(emitter, line);
+        start = start ? start : line.data;
+        end = line.data + line.size;
     }
-    if (open)
-        emit_close(emitter);
+    if (start)
+        emit_block(emitter, BLOCK_PARAGRAPH, 0, 0, (struct str){start, (size_t)(end - start)});
 }
 
 /* One block; chunking parts it where its lines allow. */
 static void read_code(struct emitter *emitter, struct str text)
 {
-    struct str line;
-    emit_open(emitter, BLOCK_CODE, 0, 0);
-    while (line_next(&text, &line)) {
-        emit_text(emitter, line);
-        emit_text(emitter, STR("\n"));
-    }
-    emit_close(emitter);
+    emit_block(emitter, BLOCK_CODE, 0, 0, text);
 }
 
 static const struct {
@@ -63,10 +54,13 @@ void extract_text(struct emitter *emitter, const struct extract_input *input)
 {
     struct decoded_text decoded;
     text_decode(emitter, input, &decoded);
+    struct buffer lines = BUFFER(decoded.text.size);
+    struct str text = line_normalize_ends(decoded.text, &lines);
     text_reader *read = read_prose;
     for (size_t i = 0; i < COUNT_OF(readers); i++)
         if (str_is(input->media_type, readers[i].media_type))
             read = readers[i].read;
-    read(emitter, decoded.text);
+    read(emitter, text);
+    buffer_release(&lines);
     charset_release(&decoded);
 }
