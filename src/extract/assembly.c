@@ -446,6 +446,8 @@ static void on_failure(struct assembly *self, struct wire_reader *reader)
         return;
     }
     struct str reason = one_line(self, reader->rest, REASON_LIMIT);
+    if (reason.size == 0)
+        reason = str_from(extraction_status_string((enum extraction_status)status));
     stop(self, (enum extraction_status)status, "%.*s", STR_ARG(reason));
 }
 

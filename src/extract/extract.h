@@ -26,8 +26,8 @@ extern const struct option_section extract_section; /* "extract" */
 
 struct extract_pool;
 
-/* IBID_EUNAVAILABLE when a broker program is missing or cannot start, or when the sandbox is
- * required and the system has none. */
+/* Starts `ibid-extract`; the other brokers start with their first document. IBID_EUNAVAILABLE when it
+ * is missing or cannot start, or when the sandbox is required and the system has none. */
 ibid_code extract_pool_open(const struct extract_settings *settings, struct extract_pool **ret, ibid_error *err)
     MUST_CHECK;
 /* Ends the brokers; waits for documents under way to fail. NULL is fine. */
