@@ -5,6 +5,7 @@
 #include "instance/follower.h"
 #include "instance/parts.h"
 #include "records/collection.h"
+#include "records/verify.h"
 
 struct findings {
     struct arena *arena;
@@ -19,13 +20,25 @@ static void add(struct findings *findings, const char *place, const char *proble
         arena_strdup(findings->arena, place), arena_strdup(findings->arena, problem), repaired};
 }
 
-static ibid_code verify_records(struct instance *instance, struct findings *findings, ibid_error *err)
+/* The file first: rows of a damaged one are not worth looking at, and nothing may be written to it. */
+static ibid_code verify_records(struct instance *instance, bool repair, struct findings *findings,
+                                ibid_error *err)
 {
     const char **problems;
+    struct record_finding *found;
     size_t count;
     TRY(metadata_store_check(instance->metadata, findings->arena, &problems, &count, err));
     for (size_t i = 0; i < count; i++)
         add(findings, "records", problems[i], false);
+    if (count)
+        return IBID_OK;
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(instance->metadata, repair ? TRANSACTION_WRITE : TRANSACTION_READ, &transaction, err));
+    TRY(records_verify(transaction, repair, findings->arena, &found, &count, err));
+    TRY(transaction_commit(transaction_take(&transaction), err));
+    for (size_t i = 0; i < count; i++)
+        add(findings, arena_printf(findings->arena, "records, %s", found[i].place), found[i].problem,
+            found[i].repaired);
     return IBID_OK;
 }
 
@@ -61,7 +74,7 @@ ibid_code instance_verify(struct instance *instance, bool repair, struct arena *
     struct findings findings = {.arena = arena};
     TRY(instance_index_settled(instance, 0, err));
     follower_pause(instance->follower);
-    ibid_code code = verify_records(instance, &findings, err);
+    ibid_code code = verify_records(instance, repair, &findings, err);
     if (code == IBID_OK)
         code = verify_index(instance, repair, &findings, err);
     follower_resume(instance->follower);

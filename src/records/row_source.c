@@ -278,7 +278,7 @@ static ibid_code read_changes(struct feed *feed, int64_t collection_id, int64_t 
         feed->transaction,
         "SELECT r.row_id, r.seq, r.removed, r.document_id, r.chunk_id, c.embed_text, c.chunk_index,"
         " c.page_first, c.page_last, c.structure, c.metadata, e.vector FROM rows r"
-        " JOIN chunks c ON c.id = r.chunk_id LEFT JOIN embeddings e ON e.id = r.embedding_id"
+        " LEFT JOIN chunks c ON c.id = r.chunk_id LEFT JOIN embeddings e ON e.id = r.embedding_id"
         " WHERE r.collection_id = ?1 AND r.seq > ?2 AND (?2 > 0 OR r.removed = 0)"
         " ORDER BY r.seq, r.row_id",
         &statement, err, collection_id, after_seq));
