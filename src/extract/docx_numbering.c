@@ -275,30 +275,38 @@ static void append_roman(struct buffer *out, long value, bool upper)
             buffer_append_string(out, upper ? rows[i].upper : rows[i].lower);
 }
 
+/* a, b, ... z, aa, bb: so Word counts on. */
+static void append_letters(struct buffer *out, long value, char first)
+{
+    buffer_append_repeated(out, (char)(first + (value - 1) % 26), (size_t)(value - 1) / 26 + 1);
+}
+
+static void append_ordinal(struct buffer *out, long value)
+{
+    static const char *const suffixes[] = {"th", "st", "nd", "rd"};
+    bool teen = value / 10 % 10 == 1, low = value > 0 && value % 10 <= 3;
+    buffer_printf(out, "%ld%s", value, suffixes[low && !teen ? value % 10 : 0]);
+}
+
+/* Formats that are not known are written in decimal digits. */
 static void append_number(struct buffer *out, long value, const char *format)
 {
-    bool upper = strncmp(format, "upper", 5) == 0;
-    if (strcmp(format + (upper ? 5 : 0), upper ? "Letter" : "lowerLetter") == 0 && value > 0 &&
-        value <= 26 * REPEAT_LIMIT) {
-        /* Word goes on with aa, bb, cc after z. */
-        buffer_append_repeated(out, (char)((upper ? 'A' : 'a') + (value - 1) % 26),
-                               (size_t)(value - 1) / 26 + 1);
-    } else if (strcmp(format + (upper ? 5 : 0), upper ? "Roman" : "lowerRoman") == 0 && value > 0 &&
-               value < 4000) {
-        append_roman(out, value, upper);
-    } else if (strcmp(format, "decimalZero") == 0) {
+    bool roman = value > 0 && value < 4000;
+    bool letters = value > 0 && value <= 26 * REPEAT_LIMIT;
+    if (strcmp(format, "lowerLetter") == 0 && letters)
+        append_letters(out, value, 'a');
+    else if (strcmp(format, "upperLetter") == 0 && letters)
+        append_letters(out, value, 'A');
+    else if (strcmp(format, "lowerRoman") == 0 && roman)
+        append_roman(out, value, false);
+    else if (strcmp(format, "upperRoman") == 0 && roman)
+        append_roman(out, value, true);
+    else if (strcmp(format, "decimalZero") == 0)
         buffer_printf(out, "%02ld", value);
-    } else if (strcmp(format, "ordinal") == 0) {
-        bool teen = value / 10 % 10 == 1;
-        const char *suffix = teen              ? "th"
-                             : value % 10 == 1 ? "st"
-                             : value % 10 == 2 ? "nd"
-                             : value % 10 == 3 ? "rd"
-                                               : "th";
-        buffer_printf(out, "%ld%s", value, suffix);
-    } else if (strcmp(format, "none") != 0) {
+    else if (strcmp(format, "ordinal") == 0)
+        append_ordinal(out, value);
+    else if (strcmp(format, "none") != 0)
         buffer_printf(out, "%ld", value);
-    }
 }
 
 static void append_label(struct buffer *out, const struct docx_list *list,

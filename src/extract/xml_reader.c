@@ -65,7 +65,8 @@ struct xml_reader *xml_reader_open(struct emitter *emitter, struct zip_package *
     struct xml_reader *self = xcalloc(1, sizeof *self);
     self->emitter = emitter;
     self->part = part;
-    /* Neither NOENT nor HUGE nor any DTD option: see SECURITY.md. */
+    /* Never NOENT (libxml2 2.9 then reads local files, NONET or not), HUGE (entities grow without end) or
+     * any option that loads a DTD. */
     self->reader = xmlReaderForIO(read_part, NULL, self, NULL, NULL, XML_PARSE_NONET);
     if (!self->reader)
         memory_exhausted(0);
