@@ -109,6 +109,38 @@ static void kernels_give_the_same_bits(void **state)
         assert_int_equal(all[i]->dot_bytes(row, query, 4096), -127 * 2047 * 4096);
 }
 
+static void kernels_add_up_and_compare_alike(void **state)
+{
+    enum { ROWS = 5000, COUNT = 1003 };
+    const struct kernels *const *all = kernels_available();
+    uint16_t rows[COUNT], lengths[ROWS];
+    uint8_t tfs[COUNT];
+    float expected[ROWS + 56], got[ROWS + 56]; /* a multiple of 64 */
+    uint64_t expected_bits[(ROWS + 56) / 64], bits[(ROWS + 56) / 64];
+    for (size_t i = 0; i < ROWS; i++)
+        lengths[i] = (uint16_t)random_below(65536);
+    for (size_t i = 0; i < COUNT; i++) {
+        rows[i] = (uint16_t)(i * 4 + random_below(4));
+        tfs[i] = (uint8_t)(1 + random_below(255));
+    }
+    memset(expected, 0, sizeof expected);
+    kernels_portable.add_up(rows, tfs, COUNT, lengths, 2.5f, 0.54f, 0.003f, expected);
+    for (size_t i = 0; i < COUNT; i++) {
+        const float share = 2.5f * tfs[i] / (tfs[i] + 0.54f + 0.003f * lengths[rows[i]]);
+        assert_true(fabsf(expected[rows[i]] - share) < 1e-5f);
+    }
+    kernels_portable.at_least(expected, COUNT_OF(expected), 1.25f, expected_bits);
+    for (size_t i = 0; i < COUNT_OF(expected); i++)
+        assert_true((expected_bits[i / 64] >> (i % 64) & 1) == (expected[i] >= 1.25f));
+    for (size_t i = 0; all[i]; i++) {
+        memset(got, 0, sizeof got);
+        all[i]->add_up(rows, tfs, COUNT, lengths, 2.5f, 0.54f, 0.003f, got);
+        assert_memory_equal(got, expected, sizeof got);
+        all[i]->at_least(got, COUNT_OF(got), 1.25f, bits);
+        assert_memory_equal(bits, expected_bits, sizeof bits);
+    }
+}
+
 static void codes_are_what_the_formula_says(void **state)
 {
     /* Dot products by planes equal those with the coordinates themselves. */
@@ -370,7 +402,7 @@ static void pools_keep_the_best(void **state)
         qsort(kept, pool.count, sizeof *kept, descending);
         assert_memory_equal(kept, scores, pool.count * sizeof *kept);
         const size_t first = pool.count ? random_below((uint32_t)pool.count) : 0;
-        places_partition(pool.items, pool.count, first);
+        pool_partition(&pool, first);
         for (size_t i = 0; i < first; i++)
             for (size_t j = first; j < pool.count; j++)
                 assert_true(pool.items[i].score >= pool.items[j].score);
@@ -461,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_give_the_same_bits),
+        cmocka_unit_test(kernels_add_up_and_compare_alike),
         cmocka_unit_test(codes_are_what_the_formula_says),
         cmocka_unit_test(estimates_are_near_and_without_bias),
         cmocka_unit_test(bytes_keep_the_vector),

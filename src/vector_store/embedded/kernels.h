@@ -28,6 +28,11 @@ struct kernels {
     /* Dot product of `dimension` (a multiple of 64) bytes with a query of -2047..2047. */
     int32_t (*dot_bytes)(const int8_t *row, const int16_t *query, size_t dimension);
 
+    /* For `count` postings: scores[row] += weight * tf / (tf + base + slope * lengths[row])
+     * (vector_store/bm25.h). */
+    void (*add_up)(const uint16_t *rows, const uint8_t *tfs, size_t count, const uint16_t *lengths,
+                   float weight, float base, float slope, float *scores);
+
     /* Bit i of out[i / 64]: whether values[i] >= limit, for `count` values (a multiple of 64). */
     void (*at_least)(const float *values, size_t count, float limit, uint64_t *out);
 };

@@ -1,3 +1,4 @@
+#include "vector_store/embedded/add_up.h"
 #include "vector_store/embedded/kernels.h"
 
 #include <immintrin.h>
@@ -103,4 +104,4 @@ static void at_least(const float *values, size_t count, float limit, uint64_t *o
     }
 }
 
-const struct kernels kernels_avx2 = {"avx2", dot_codes, estimate, dot_bytes, at_least};
+const struct kernels kernels_avx2 = {"avx2", dot_codes, estimate, dot_bytes, add_up, at_least};

@@ -1,6 +1,9 @@
+#include "vector_store/embedded/add_up.h"
 #include "vector_store/embedded/kernels.h"
 
 #include <immintrin.h>
+
+enum { AHEAD = 8 }; /* blocks that are fetched before they are needed */
 
 static inline __m512i count_plane(__m512i code, const uint64_t *plane)
 {
@@ -30,6 +33,9 @@ static inline __attribute__((always_inline)) void dot_blocks(const uint64_t *cod
 {
     for (size_t i = 0; i < count; i++) {
         const uint64_t *block = codes + blocks[i] * words * 8;
+        const uint64_t *coming = codes + blocks[i + AHEAD < count ? i + AHEAD : count - 1] * words * 8;
+        for (size_t word = 0; word < words; word++)
+            _mm_prefetch(coming + word * 8, _MM_HINT_T0);
         _mm256_storeu_si256((__m256i *)(out + i * 8), _mm512_cvtepi64_epi32(dot_block(block, words, planes)));
     }
 }
@@ -92,4 +98,4 @@ static void at_least(const float *values, size_t count, float limit, uint64_t *o
     }
 }
 
-const struct kernels kernels_avx512 = {"avx512", dot_codes, estimate, dot_bytes, at_least};
+const struct kernels kernels_avx512 = {"avx512", dot_codes, estimate, dot_bytes, add_up, at_least};

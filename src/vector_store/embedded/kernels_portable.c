@@ -1,3 +1,4 @@
+#include "vector_store/embedded/add_up.h"
 #include "vector_store/embedded/kernels.h"
 
 static void dot_codes(const uint64_t *codes, size_t words, const uint64_t *planes, const uint32_t *blocks,
@@ -47,4 +48,4 @@ static void at_least(const float *values, size_t count, float limit, uint64_t *o
     }
 }
 
-const struct kernels kernels_portable = {"portable", dot_codes, estimate, dot_bytes, at_least};
+const struct kernels kernels_portable = {"portable", dot_codes, estimate, dot_bytes, add_up, at_least};

@@ -73,7 +73,7 @@ static ibid_code count_readable(const struct selected_part *part, const struct s
         return IBID_OK;
     }
     open_term(&postings, part->segment, term);
-    while (postings_next(&postings))
+    while (postings_next_rows(&postings))
         for (uint32_t i = 0; i < postings.count; i++)
             *df += bitmap_get(part->readable, postings.rows[i]);
     return postings.damaged ? segment_damage(part->segment, err) : IBID_OK;
@@ -100,21 +100,34 @@ static void remember_term(struct embedded_selection *self, struct str text, uint
     pthread_mutex_unlock(&self->lock);
 }
 
-static ibid_code document_frequency(struct embedded_selection *self, struct str text, uint64_t *ret,
-                                    ibid_error *err)
+/* A term in one segment. */
+struct stored_term {
+    bool found;
+    struct segment_term term;
+};
+
+/* Looks a term up in each part that the scope reads anything of. */
+static ibid_code find_everywhere(const struct embedded_selection *self, struct str text,
+                                 struct stored_term *stored, ibid_error *err)
+{
+    for (size_t i = 0; i < self->snapshot->count; i++) {
+        const struct selected_part *part = &self->parts[i];
+        stored[i].found = false;
+        if (part->readable_count)
+            TRY(segment_find_term(part->segment, text, &stored[i].found, &stored[i].term, err));
+    }
+    return IBID_OK;
+}
+
+static ibid_code document_frequency(struct embedded_selection *self, struct str text,
+                                    const struct stored_term *stored, uint64_t *ret, ibid_error *err)
 {
     if (recall_term(self, text, ret))
         return IBID_OK;
     uint64_t df = 0;
-    for (size_t i = 0; i < self->snapshot->count; i++) {
-        const struct selected_part *part = &self->parts[i];
-        struct segment_term term;
-        bool found = false;
-        if (part->readable_count)
-            TRY(segment_find_term(part->segment, text, &found, &term, err));
-        if (found)
-            TRY(count_readable(part, &term, &df, err));
-    }
+    for (size_t i = 0; i < self->snapshot->count; i++)
+        if (stored[i].found)
+            TRY(count_readable(&self->parts[i], &stored[i].term, &df, err));
     remember_term(self, text, df);
     *ret = df;
     return IBID_OK;
@@ -125,11 +138,23 @@ static ibid_code document_frequency(struct embedded_selection *self, struct str 
 /* A query's distinct terms that some readable row holds, in the order of the query, with idf in their
  * weights. */
 struct weighted_query {
-    struct str texts[TERM_QUERY_LIMIT];
     float weights[TERM_QUERY_LIMIT];
-    size_t count;
+    struct stored_term *stored; /* by term, then part */
+    size_t count, parts;
     struct bm25_norm norm;
 };
+
+static void weighted_query_free(struct weighted_query **query)
+{
+    if (*query)
+        free((*query)->stored);
+    free(*query);
+}
+
+static struct stored_term *stored_terms(const struct weighted_query *query, size_t term)
+{
+    return query->stored + term * query->parts;
+}
 
 static bool is_repeated(const struct term_query *query, size_t term)
 {
@@ -139,28 +164,32 @@ static bool is_repeated(const struct term_query *query, size_t term)
     return false;
 }
 
+/* *ret is set in any case and freed by the caller. */
 static ibid_code weigh(struct embedded_selection *self, const struct term_query *query,
-                       struct weighted_query *ret, ibid_error *err)
+                       struct weighted_query **ret, ibid_error *err)
 {
+    struct weighted_query *weighted = *ret = xmalloc(sizeof *weighted);
     uint64_t words;
+    weighted->count = 0;
+    weighted->parts = self->snapshot->count;
+    weighted->stored = xcalloc(query->count * weighted->parts, sizeof *weighted->stored);
     TRY(readable_words(self, &words, err));
-    ret->norm = bm25_norm(query->k1, query->b, words, self->readable_rows);
-    ret->count = 0;
+    weighted->norm = bm25_norm(query->k1, query->b, words, self->readable_rows);
     for (size_t i = 0; i < query->count; i++) {
         const float weight = query->weights ? query->weights[i] : 1;
+        struct stored_term *stored = stored_terms(weighted, weighted->count);
         uint64_t df;
         if (query->idf)
             query->idf[i] = 0;
         if (!(weight > 0) || is_repeated(query, i))
             continue;
-        TRY(document_frequency(self, query->terms[i], &df, err));
+        TRY(find_everywhere(self, query->terms[i], stored, err));
+        TRY(document_frequency(self, query->terms[i], stored, &df, err));
         const float idf = bm25_idf(self->readable_rows, df);
         if (query->idf)
             query->idf[i] = idf;
-        if (df == 0)
-            continue;
-        ret->texts[ret->count] = query->terms[i];
-        ret->weights[ret->count++] = idf * weight;
+        if (df > 0)
+            weighted->weights[weighted->count++] = idf * weight;
     }
     return IBID_OK;
 }
@@ -217,11 +246,9 @@ static ibid_code score_rows(struct embedded_selection *self, const struct weight
         if (!lengths)
             return segment_damage(part->segment, err);
         for (size_t i = 0; i < query->count; i++) {
-            struct segment_term term;
-            bool found;
-            TRY(segment_find_term(part->segment, query->texts[i], &found, &term, err));
-            if (found)
-                TRY(look_up_term(part, &term, query->weights[i], &query->norm, lengths, rows + first,
+            const struct stored_term *stored = &stored_terms(query, i)[rows[first].part];
+            if (stored->found)
+                TRY(look_up_term(part, &stored->term, query->weights[i], &query->norm, lengths, rows + first,
                                  end - first, err));
         }
         first = end;
@@ -255,23 +282,22 @@ static int compare_bounds(const void *a, const void *b)
     return (first->bound < second->bound) - (first->bound > second->bound);
 }
 
-static ibid_code find_terms(struct matching *matching, struct segment *segment, ibid_error *err)
+static void find_terms(struct matching *matching, uint32_t part)
 {
     const struct weighted_query *query = matching->query;
     matching->term_count = 0;
     for (size_t i = 0; i < query->count; i++) {
-        struct part_term *term = &matching->terms[matching->term_count];
-        bool found;
-        TRY(segment_find_term(segment, query->texts[i], &found, &term->stored, err));
-        if (!found)
+        const struct stored_term *stored = &stored_terms(query, i)[part];
+        if (!stored->found)
             continue;
-        term->weight = query->weights[i];
-        term->bound = term->weight *
-                      bm25_saturation(query->norm, term->stored.entry.max_tf, term->stored.entry.min_length);
-        matching->term_count++;
+        const struct term_entry *entry = &stored->term.entry;
+        matching->terms[matching->term_count++] = (struct part_term){
+            .stored = stored->term,
+            .weight = query->weights[i],
+            .bound = query->weights[i] * bm25_saturation(query->norm, entry->max_tf, entry->min_length),
+        };
     }
     qsort(matching->terms, matching->term_count, sizeof *matching->terms, compare_bounds);
-    return IBID_OK;
 }
 
 /* How many of the terms, strongest first, have to be added up: the rest cannot lift a row to the threshold. A
@@ -290,14 +316,12 @@ static ibid_code add_up_term(struct matching *matching, const struct selected_pa
                              const struct part_term *term, const uint16_t *lengths, ibid_error *err)
 {
     const struct bm25_norm norm = matching->query->norm;
-    float *scores = matching->scores;
+    const struct kernels *kernels = kernels_best();
     struct postings postings;
     open_term(&postings, part->segment, &term->stored);
     while (postings_next(&postings))
-        for (uint32_t i = 0; i < postings.count; i++) {
-            const uint16_t row = postings.rows[i];
-            scores[row] += term->weight * bm25_saturation(norm, postings.tfs[i], lengths[row]);
-        }
+        kernels->add_up(postings.rows, postings.tfs, postings.count, lengths, term->weight, norm.base,
+                        norm.slope, matching->scores);
     return postings.damaged ? segment_damage(part->segment, err) : IBID_OK;
 }
 
@@ -349,12 +373,23 @@ static size_t gather_selected_rows(struct matching *matching, const struct selec
     return count;
 }
 
+/* Drops the rows that what may still come does not lift to the threshold. */
+static size_t drop_hopeless(struct wanted_row *rows, size_t count, float needed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        rows[kept] = rows[i];
+        kept += rows[i].score >= needed;
+    }
+    return kept;
+}
+
 static ibid_code match_part(struct matching *matching, uint32_t index, ibid_error *err)
 {
     const struct selected_part *part = &matching->selection->parts[index];
     if (part->selected_count == 0)
         return IBID_OK;
-    TRY(find_terms(matching, part->segment, err));
+    find_terms(matching, index);
     const float threshold = top_threshold(&matching->top);
     float rest;
     const size_t essential = count_essential(matching, threshold, &rest);
@@ -372,9 +407,15 @@ static ibid_code match_part(struct matching *matching, uint32_t index, ibid_erro
             TRY(add_up_term(matching, part, &matching->terms[next], lengths, err));
         count = gather_near_rows(matching, part, index, rest, threshold);
     }
-    for (; next < matching->term_count && count; next++)
-        TRY(look_up_term(part, &matching->terms[next].stored, matching->terms[next].weight,
-                         &matching->query->norm, lengths, matching->rows, count, err));
+    for (size_t i = next; i < essential; i++)
+        rest += matching->terms[i].bound;
+    for (; next < matching->term_count && count; next++) {
+        const struct part_term *term = &matching->terms[next];
+        TRY(look_up_term(part, &term->stored, term->weight, &matching->query->norm, lengths, matching->rows,
+                         count, err));
+        rest -= term->bound;
+        count = drop_hopeless(matching->rows, count, threshold - rest * 1.0001f);
+    }
     return offer_rows(matching, part->segment, count, err);
 }
 
@@ -420,8 +461,8 @@ ibid_code embedded_match(struct embedded_selection *self, const struct term_quer
     *ret_count = 0;
     if (self->base.count == 0)
         return IBID_OK;
-    AUTO_FREE struct weighted_query *weighted = xmalloc(sizeof *weighted);
-    TRY(weigh(self, query, weighted, err));
+    AUTO(weighted_query_free) struct weighted_query *weighted = NULL;
+    TRY(weigh(self, query, &weighted, err));
     if (weighted->count == 0)
         return IBID_OK;
     struct matching matching = {
@@ -450,8 +491,8 @@ static ibid_code score_words(struct embedded_selection *self, const struct term_
                              struct wanted_row *rows, size_t count, struct candidate *candidates,
                              ibid_error *err)
 {
-    AUTO_FREE struct weighted_query *weighted = xmalloc(sizeof *weighted);
-    TRY(weigh(self, query, weighted, err));
+    AUTO(weighted_query_free) struct weighted_query *weighted = NULL;
+    TRY(weigh(self, query, &weighted, err));
     TRY(score_rows(self, weighted, rows, count, err));
     for (size_t i = 0; i < count; i++)
         candidates[rows[i].index].bm25 = rows[i].score;

@@ -54,15 +54,19 @@ struct code_view {
 static void scan_chunk(struct search *search, const struct code_view *view, uint32_t part, uint32_t first,
                        uint32_t end)
 {
-    uint32_t blocks[CHUNK_BLOCKS];
+    uint32_t blocks[CHUNK_BLOCKS + 1];
     uint64_t above[CHUNK_BLOCKS / 8];
     int32_t dots[CHUNK_ROWS];
     float estimates[CHUNK_ROWS];
     const unsigned char *mask = (const unsigned char *)search->mask;
     size_t count = 0;
-    for (uint32_t block = first / 8; block < (end + 7) / 8; block++)
-        if (mask[block])
-            blocks[count++] = block;
+    for (uint32_t block = first / 8; block < (end + 7) / 8; block++) {
+        blocks[count] = block;
+        count += mask[block] != 0;
+    }
+    if (count >= CHUNK_BLOCKS / 2) /* reading on is faster than leaping */
+        for (count = 0; count < (end + 7) / 8 - first / 8; count++)
+            blocks[count] = first / 8 + (uint32_t)count;
     if (count == 0)
         return;
     search->kernels->dot_codes(view->codes, search->padded / 64, search->code_query.planes, blocks, count,
@@ -169,18 +173,6 @@ static ibid_code can_reach(struct search *search, const struct place *place, flo
     return IBID_OK;
 }
 
-/* The similarity that the `k`-th best has so far. */
-static float kth_best(struct pool *pool, size_t k)
-{
-    if (pool->count < k)
-        return -INFINITY;
-    places_partition(pool->items, pool->count, k);
-    float least = INFINITY;
-    for (size_t i = 0; i < k; i++)
-        least = pool->items[i].score < least ? pool->items[i].score : least;
-    return least;
-}
-
 /* Bytes of the best `sure` candidates, then of those others that may be better than they look. */
 static ibid_code rescore_candidates(struct search *search, size_t sure, size_t k, ibid_error *err)
 {
@@ -188,13 +180,14 @@ static ibid_code rescore_candidates(struct search *search, size_t sure, size_t k
     pool_shrink(coarse);
     if (coarse->count < sure)
         sure = coarse->count;
-    places_partition(coarse->items, coarse->count, sure);
+    pool_partition(coarse, sure);
     for (size_t i = 0; i < sure; i++)
         prefetch_vector(search, search->selection->parts[coarse->items[i].part].segment,
                         coarse->items[i].row);
     for (size_t i = 0; i < sure; i++)
         TRY(offer_by_bytes(search, &coarse->items[i], err));
-    const float wanted = kth_best(&search->fine, k);
+    pool_partition(&search->fine, k);
+    const float wanted = pool_least(&search->fine, k);
     for (size_t i = sure; i < coarse->count; i++) {
         bool may;
         TRY(can_reach(search, &coarse->items[i], wanted, &may, err));
@@ -242,7 +235,8 @@ static ibid_code rank_exactly(struct search *search, size_t k, struct top *top, 
 {
     struct pool *fine = &search->fine;
     pool_shrink(fine);
-    const float wanted = kth_best(fine, k) - BYTE_ERROR;
+    pool_partition(fine, k);
+    const float wanted = pool_least(fine, k) - BYTE_ERROR;
     struct exact_batch batch = {.count = 0};
     AUTO_FREE float *vectors =
         xmalloc(VECTOR_BATCH * sizeof *vectors * search->selection->collection->dimension);
@@ -265,22 +259,24 @@ static ibid_code rank_exactly(struct search *search, size_t k, struct top *top, 
 
 /* ---- the plan ---- */
 
-/* How many candidates by code are sure to hold the best `k`: measured when the segments were written, and
- * growing with the number of rows that compete, as misses grow by its power of about a quarter. */
+/* How many candidates by code are sure to hold the best `k`: what was measured when the segments were
+ * written, the large ones counting most, and more where more rows compete, as misses grow by the power of
+ * about a quarter. */
 static size_t candidates_for(const struct embedded_selection *selection, size_t k)
 {
-    double most = 0;
+    double sum = 0, rows = 0;
     for (size_t i = 0; i < selection->snapshot->count; i++) {
         const struct segment_header *header = selection->parts[i].segment->header;
         if (header->candidates) {
             const double competitors = (double)selection->base.count / header->rows;
-            const double needed = header->candidates * (competitors > 1 ? pow(competitors, 0.26) : 1);
-            most = needed > most ? needed : most;
+            sum += (double)header->rows * header->candidates * (competitors > 1 ? pow(competitors, 0.26) : 1);
+            rows += header->rows;
         }
     }
     size_t count = k * CANDIDATES_PER_HIT;
-    if ((double)count < most * (double)k / 10)
-        count = (size_t)(most * (double)k / 10);
+    const double needed = rows > 0 ? sum / rows * (double)k / 10 : 0;
+    if ((double)count < needed)
+        count = (size_t)needed;
     if (count < CANDIDATES_MIN)
         count = CANDIDATES_MIN;
     return count < CANDIDATES_LIMIT ? count : CANDIDATES_LIMIT;

@@ -11,6 +11,7 @@ struct place {
 
 struct pool {
     struct place *items;
+    struct place *scratch;
     size_t count, keep; /* room for 2 * keep */
     float threshold;    /* what is below it cannot be among the best `keep` */
 };
@@ -18,17 +19,20 @@ struct pool {
 void pool_start(struct pool *pool, size_t keep);
 void pool_release(struct pool *pool);
 
-/* Shrinks to the best `keep` once full. */
+/* Shrinks to the best `keep`, if there are more. */
 void pool_shrink(struct pool *pool);
 
 static inline void pool_offer(struct pool *pool, float score, uint32_t part, uint32_t row)
 {
-    if (score < pool->threshold)
+    if (!(score >= pool->threshold)) /* nor NaN */
         return;
     pool->items[pool->count++] = (struct place){score, part, row};
     if (pool->count == 2 * pool->keep)
         pool_shrink(pool);
 }
 
-/* Puts the best `count` of the places first. */
-void places_partition(struct place *places, size_t total, size_t count);
+/* Puts the best `count` of the items first. */
+void pool_partition(struct pool *pool, size_t count);
+
+/* The least score of the best `count`, which pool_partition has put first; -INFINITY when there are fewer. */
+float pool_least(const struct pool *pool, size_t count);

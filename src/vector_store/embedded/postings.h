@@ -51,6 +51,8 @@ void postings_open(struct postings *postings, const void *data, size_t size, uin
 /* Reads the next block into rows, tfs and count (of the last, less than 128). False at the end or when
  * damaged. */
 bool postings_next(struct postings *postings);
+/* The same without tfs. */
+bool postings_next_rows(struct postings *postings);
 
 /* Like postings_next, but passes over whole blocks that end before `row` without unpacking them. */
 bool postings_next_reaching(struct postings *postings, uint32_t row);

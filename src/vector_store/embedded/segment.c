@@ -376,48 +376,42 @@ ibid_code segment_term_at(struct segment *segment, uint32_t term, struct str *re
     return term_postings(segment, entry, is_last, ret, err);
 }
 
-/* Orders the term at `place` against a text: by prefix, and by the whole text where those are equal. */
-static ibid_code compare_term(struct segment *segment, uint32_t place, struct str text, uint64_t prefix,
-                              int *ret_order, ibid_error *err)
+/* The first term whose prefix is not below. */
+static uint32_t first_with_prefix(const uint64_t *prefixes, uint32_t count, uint64_t prefix)
 {
-    const uint64_t *present =
-        segment_read(segment, SECTION_TERM_PREFIXES, place * sizeof prefix, sizeof prefix);
-    if (!present)
-        return segment_damage(segment, err);
-    if (*present != prefix) {
-        *ret_order = *present < prefix ? -1 : 1;
-        return IBID_OK;
+    uint32_t low = 0;
+    while (count > 0) {
+        const uint32_t half = count / 2;
+        const bool below = prefixes[low + half] < prefix;
+        low = below ? low + half + 1 : low;
+        count = below ? count - half - 1 : half;
     }
-    const struct term_entry *entry =
-        segment_read(segment, SECTION_TERMS, place * sizeof *entry, sizeof *entry);
-    if (!entry)
-        return segment_damage(segment, err);
-    const char *bytes = segment_read(segment, SECTION_TERM_TEXTS, entry->text_offset, entry->text_size);
-    if (!bytes)
-        return segment_damage(segment, err);
-    *ret_order = str_compare((struct str){bytes, entry->text_size}, text);
-    return IBID_OK;
+    return low;
 }
 
 ibid_code segment_find_term(struct segment *segment, struct str text, bool *ret_found,
                             struct segment_term *ret, ibid_error *err)
 {
     const uint64_t prefix = term_prefix(text);
-    uint32_t low = 0, high = segment->header->terms;
+    const uint64_t *prefixes = segment_section(segment, SECTION_TERM_PREFIXES);
+    if (!prefixes)
+        return segment_damage(segment, err);
     *ret_found = false;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        int order;
-        TRY(compare_term(segment, middle, text, prefix, &order, err));
-        if (order == 0) {
-            struct str present;
-            *ret_found = true;
-            return segment_term_at(segment, middle, &present, ret, err);
-        }
+    const uint32_t count = segment->header->terms;
+    uint32_t low = first_with_prefix(prefixes, count, prefix);
+    uint32_t end = prefix == UINT64_MAX ? count : first_with_prefix(prefixes, count, prefix + 1);
+    while (low < end) {
+        const uint32_t middle = low + (end - low) / 2;
+        struct str present;
+        TRY(segment_term_at(segment, middle, &present, ret, err));
+        const int order = str_compare(present, text);
+        *ret_found = order == 0;
+        if (order == 0)
+            break;
         if (order < 0)
             low = middle + 1;
         else
-            high = middle;
+            end = middle;
     }
     return IBID_OK;
 }
