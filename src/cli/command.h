@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/option.h"
-#include "cli/door.h"
+#include "api/door.h"
 #include "cli/terminal.h"
 
 /* What the process ends with; `ibid help` lists them. */

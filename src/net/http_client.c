@@ -3,9 +3,11 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -487,6 +489,33 @@ static ibid_code explain_failure(const struct exchange *exchange, CURLcode resul
 
 /* ---- the call ---- */
 
+/* A connection that breaks while TLS writes to it raises SIGPIPE, which would end a program that only links
+ * this: it is held back for the call, and taken if the call raised it. */
+struct pipe_guard {
+    sigset_t before;
+    bool was_pending;
+};
+
+static void pipe_guard_begin(struct pipe_guard *guard)
+{
+    sigset_t pending, pipe;
+    sigpending(&pending);
+    guard->was_pending = sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &guard->before);
+}
+
+static void pipe_guard_end(const struct pipe_guard *guard)
+{
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    while (!guard->was_pending && sigtimedwait(&pipe, NULL, &(struct timespec){0}) == SIGPIPE)
+        ;
+    pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+}
+
 static bool is_redirect(int status)
 {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -599,6 +628,8 @@ ibid_code http_client_send(struct http_client *client, const struct http_request
     int folder_fd = -1;
     if (request->unix_socket)
         TRY(unix_socket_name(request->unix_socket, exchange.unix_socket, &folder_fd, err));
+    struct pipe_guard guard;
+    pipe_guard_begin(&guard);
     struct session *session = session_take(client);
     ibid_code code = run_call(session, &exchange, err);
     if (code == IBID_OK && request->sink && is_success(&exchange)) {
@@ -611,6 +642,7 @@ ibid_code http_client_send(struct http_client *client, const struct http_request
         ret->body = arena_str(arena, buffer_str(&exchange.body));
     }
     session_give_back(client, session);
+    pipe_guard_end(&guard);
     if (folder_fd >= 0)
         close(folder_fd);
     curl_slist_free_all(exchange.header_list);

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The program from outside: command line, server and page on a small folder. Prints TAP.
 
-usage: doors.py PROGRAM   (IBID_EMBEDDER_PROVIDER=hash is set here: no model is needed)"""
-import contextlib
+usage: doors.py PROGRAM [EXAMPLE]   (EXAMPLE: docs/examples/search.c, built. IBID_EMBEDDER_PROVIDER=hash is set here: no model is needed)"""
 import http.client
 import json
 import os
@@ -19,6 +18,7 @@ import threading
 import time
 
 PROGRAM = os.path.abspath(sys.argv[1])
+EXAMPLE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 WAIT = 60  # seconds: the longest anything here may take; sanitizers are slow
 
 root = pathlib.Path(tempfile.mkdtemp(prefix="ibid-doors-"))
@@ -263,6 +263,24 @@ def test_interrupting_keeps_what_was_indexed():
     assert run("verify")[0] == "Everything is in order.\n"
 
 
+def test_example_of_the_library():
+    if not EXAMPLE:
+        return "no example given"
+    brokers = pathlib.Path(PROGRAM).parent.parent / "extract"  # in a build folder; else as installed
+    more = {"IBID_EXTRACT_LIBEXEC": str(brokers)} if brokers.is_dir() else {}
+
+    def example():
+        done = subprocess.run([EXAMPLE, docs, "where does the kraken sleep?"], env=environment | more,
+                              capture_output=True, text=True, timeout=WAIT)
+        assert done.returncode == 0 and done.stdout.startswith("1. The kraken ("), (done.stdout, done.stderr)
+
+    example()  # opens the data itself
+    beside = Server()
+    example()  # goes through the server
+    beside.stop()
+    return None
+
+
 # ---- the server ----
 
 class Server:
@@ -494,7 +512,6 @@ def test_stopping_is_clean():
 def main():
     global server
     tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
-    wanted = sys.argv[2:]
     print(f"1..{len(tests)}")
     write_documents()
     server = None

@@ -1,5 +1,5 @@
-/* The command line's way to the REST routes: through the unix socket of the process that has the data open,
- * else in this process. Either way the same routes answer, so `--json` prints what REST would. */
+/* The way of the command line and of libibid to the REST routes: through the unix socket of the process that
+ * has the data open, else in this process. Either way the same routes answer. */
 #pragma once
 
 #include <stdatomic.h>
@@ -26,9 +26,9 @@ bool door_is_remote(struct door *door);
  * for a process that has the data open but does not answer yet; then IBID_EBUSY. Thread-safe. */
 ibid_code door_call(struct door *door, const char *method, const char *target, const json_t *body,
                     json_t **ret, ibid_error *err) MUST_CHECK;
-/* The same for answers that are text. */
-ibid_code door_text(struct door *door, const char *method, const char *target, struct arena *arena,
-                    struct str *ret, ibid_error *err) MUST_CHECK;
+/* The same for answers of any kind, as their bytes; `body` is JSON or empty. */
+ibid_code door_text(struct door *door, const char *method, const char *target, struct str body,
+                    struct arena *arena, struct str *ret, ibid_error *err) MUST_CHECK;
 
 /* The door's own REST, opened; for `serve`. */
 ibid_code door_rest(struct door *door, struct rest **ret, ibid_error *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-#include "cli/door.h"
+#include "api/door.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -224,15 +224,15 @@ static bool may_pass(struct door *door, ibid_code code)
            (code == IBID_EUNAVAILABLE && door_is_remote(door) && !somebody_listens(door->socket));
 }
 
-static ibid_code call(struct door *door, const char *method, const char *target, const json_t *body,
-                      struct arena *arena, struct answer *ret, ibid_error *err)
+ibid_code door_text(struct door *door, const char *method, const char *target, struct str body,
+                    struct arena *arena, struct str *ret, ibid_error *err)
 {
-    AUTO_BUFFER text = BUFFER(SIZE_MAX);
-    if (body)
-        json_append(&text, body);
     const int64_t until = clock_monotonic_us() + WAIT_FOR_DATA_S * SECOND_US;
     for (;;) {
-        const ibid_code code = call_once(door, method, target, buffer_str(&text), arena, ret, err);
+        struct answer answer;
+        const ibid_code code = call_once(door, method, target, body, arena, &answer, err);
+        if (code == IBID_OK)
+            *ret = answer.text;
         if (!may_pass(door, code) || is_canceled(door) || clock_monotonic_us() > until)
             return code;
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
@@ -244,19 +244,13 @@ ibid_code door_call(struct door *door, const char *method, const char *target, c
                     json_t **ret, ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
-    struct answer answer;
-    TRY(call(door, method, target, body, &arena, &answer, err));
+    AUTO_BUFFER text = BUFFER(SIZE_MAX);
+    struct str answer;
+    if (body)
+        json_append(&text, body);
+    TRY(door_text(door, method, target, buffer_str(&text), &arena, &answer, err));
     *ret = NULL;
-    if (answer.text.size > 0 && json_parse(answer.text, ret, err) != IBID_OK)
+    if (answer.size > 0 && json_parse(answer, ret, err) != IBID_OK)
         return fail(err, IBID_EUPSTREAM, "the server's answer is no JSON");
-    return IBID_OK;
-}
-
-ibid_code door_text(struct door *door, const char *method, const char *target, struct arena *arena,
-                    struct str *ret, ibid_error *err)
-{
-    struct answer answer;
-    TRY(call(door, method, target, NULL, arena, &answer, err));
-    *ret = answer.text;
     return IBID_OK;
 }
