@@ -4,8 +4,12 @@
 
 #include "base/utf8.h"
 
-/* A word of a script without spaces ends after so many bytes. */
-enum { WORD_SIZE = 32 };
+enum {
+    WORD_SIZE = 32, /* a word of a script without spaces ends after so many bytes */
+    /* Words are looked for in so much text at a time: ICU's dictionaries work through a whole run of
+     * ideographs before they give the first word. */
+    WORD_WINDOW = 32 * 1024,
+};
 
 void splitter_release(struct splitter *splitter)
 {
@@ -13,12 +17,11 @@ void splitter_release(struct splitter *splitter)
         segmenter_free(splitter->segmenters[i]);
 }
 
-static struct segmenter *start_segmenter(struct splitter *splitter, enum segment_unit unit,
-                                         const struct piece *piece)
+static struct segmenter *start_segmenter(struct splitter *splitter, enum segment_unit unit, struct str text)
 {
     if (!splitter->segmenters[unit])
         splitter->segmenters[unit] = segmenter_new(unit, splitter->language);
-    segmenter_start(splitter->segmenters[unit], str_slice(splitter->text, piece->start, piece->end));
+    segmenter_start(splitter->segmenters[unit], text);
     return splitter->segmenters[unit];
 }
 
@@ -101,28 +104,46 @@ static size_t next_piece_of_word(struct cutter *cutter, size_t at)
     return part_boundary(cutter, at, at + (left > cutter->part_size ? cutter->part_size : (left + 1) / 2));
 }
 
-/* Fills `out` with the parts of `piece`. Blank parts vanish: what is left after SPLIT_LIMIT - 1 parts
- * becomes one more, at the level of the whole. */
+/* A part of a piece without the blanks around it; false when it is blank. */
+static bool make_part(const struct splitter *splitter, const struct piece *whole, uint32_t start,
+                      uint32_t end, enum piece_level level, struct piece *ret)
+{
+    *ret = *whole;
+    ret->start = start;
+    ret->end = end;
+    ret->tokens = 0;
+    ret->level = (uint8_t)level;
+    range_trim(splitter->text, splitter->outline->leaves[whole->leaf].kind, &ret->start, &ret->end);
+    return ret->start < ret->end;
+}
+
+/* Fills `out` with the parts of `piece`. Blank parts vanish: what is left after SPLIT_LIMIT - 1 parts, or
+ * behind the cutter's text, becomes one more, at the level of the whole. */
 static size_t cut_piece(const struct splitter *splitter, const struct piece *piece, struct cutter *cutter,
                         next_part *next, enum piece_level level, struct piece out[SPLIT_LIMIT])
 {
-    const enum block_kind kind = splitter->outline->leaves[piece->leaf].kind;
-    cutter->text = str_slice(splitter->text, piece->start, piece->end);
-    size_t count = 0;
-    for (size_t at = 0; at < cutter->text.size;) {
-        const bool rest = count == SPLIT_LIMIT - 1;
-        const size_t end = rest ? cutter->text.size : next(cutter, at);
-        struct piece part = {.start = piece->start + (uint32_t)at,
-                             .end = piece->start + (uint32_t)end,
-                             .leaf = piece->leaf,
-                             .column = (uint16_t)(cutter->column < UINT16_MAX ? cutter->column : UINT16_MAX),
-                             .level = rest ? piece->level : (uint8_t)level,
-                             .first = piece->first && count == 0,
-                             .cut = rest && level > PIECE_SENTENCE};
-        range_trim(splitter->text, kind, &part.start, &part.end);
-        if (part.start < part.end)
-            out[count++] = part;
+    size_t count = 0, at = 0;
+    while (at < cutter->text.size && count < SPLIT_LIMIT - 1) {
+        const size_t end = next(cutter, at);
+        struct piece *part = &out[count];
+        if (make_part(splitter, piece, piece->start + (uint32_t)at, piece->start + (uint32_t)end, level,
+                      part)) {
+            part->first = piece->first && count == 0;
+            part->column = (uint16_t)(cutter->column < UINT16_MAX ? cutter->column : UINT16_MAX);
+            part->cut = false;
+            count++;
+        }
         at = end;
+    }
+    struct piece *rest = &out[count];
+    if (make_part(splitter, piece, piece->start + (uint32_t)at, piece->end, (enum piece_level)piece->level,
+                  rest)) {
+        rest->first = piece->first && count == 0;
+        rest->column = (uint16_t)(cutter->column + (level == PIECE_CELL) < UINT16_MAX
+                                      ? cutter->column + (level == PIECE_CELL)
+                                      : UINT16_MAX);
+        rest->cut = level > PIECE_SENTENCE;
+        count++;
     }
     return count;
 }
@@ -149,7 +170,9 @@ static enum piece_level next_level(const struct piece *piece, enum block_kind ki
 static size_t cut_at_level(struct splitter *splitter, const struct piece *piece, enum piece_level level,
                            size_t part_size, struct piece out[SPLIT_LIMIT])
 {
-    struct cutter cutter = {.column = piece->column, .part_size = part_size};
+    struct cutter cutter = {.text = str_slice(splitter->text, piece->start, piece->end),
+                            .column = piece->column,
+                            .part_size = part_size};
     switch (level) {
     case PIECE_STANZA:
         return cut_piece(splitter, piece, &cutter, next_stanza, level, out);
@@ -158,13 +181,14 @@ static size_t cut_at_level(struct splitter *splitter, const struct piece *piece,
     case PIECE_LINE:
         return cut_piece(splitter, piece, &cutter, next_line, level, out);
     case PIECE_SENTENCE:
-        cutter.segmenter = start_segmenter(splitter, SEGMENT_SENTENCE, piece);
+        cutter.segmenter = start_segmenter(splitter, SEGMENT_SENTENCE, cutter.text);
         return cut_piece(splitter, piece, &cutter, next_segment, level, out);
     case PIECE_WORD:
-        cutter.segmenter = start_segmenter(splitter, SEGMENT_WORD, piece);
+        cutter.text = str_slice(cutter.text, 0, utf8_floor(cutter.text, WORD_WINDOW));
+        cutter.segmenter = start_segmenter(splitter, SEGMENT_WORD, cutter.text);
         return cut_piece(splitter, piece, &cutter, next_word, level, out);
     default:
-        cutter.segmenter = start_segmenter(splitter, SEGMENT_CHARACTER, piece);
+        cutter.segmenter = start_segmenter(splitter, SEGMENT_CHARACTER, cutter.text);
         return cut_piece(splitter, piece, &cutter, next_piece_of_word, level, out);
     }
 }
