@@ -297,6 +297,21 @@ static void code_keeps_its_lines_and_titles_are_none(void **)
     assert_true(text.find("H1 CHAPTER ONE: Creators\n") == 0);
 }
 
+static void leaders_of_contents_go(void **)
+{
+    pdf::page page = sheet::blank();
+    prose(page, 50, 60, 4);
+    put(page, 50, 140, "1 First part . . . . . . . . . . . . . . 3", 14, sheet::BOLD);
+    put(page, 50, 156, "1.1 Inner one ......................... 4");
+    put(page, 50, 168, "1.2 Another........................ 17");
+    std::string text = sheet::lay_out(page);
+    assert_true(text.find("P 1 First part 3\n") != std::string::npos);
+    assert_true(text.find("1.1 Inner one 4/1.2 Another 17\n") != std::string::npos);
+    page = sheet::blank();
+    put(page, 50, 60, "and so on . . . until the end");
+    assert_same(sheet::lay_out(page), "P and so on . . . until the end\n");
+}
+
 static void hidden_words_are_parted_and_flagged(void **)
 {
     pdf::page page = sheet::blank();
@@ -545,6 +560,7 @@ int main(void)
         cmocka_unit_test(a_number_alone_is_no_list),
         cmocka_unit_test(captions_and_footnotes_have_their_kind),
         cmocka_unit_test(code_keeps_its_lines_and_titles_are_none),
+        cmocka_unit_test(leaders_of_contents_go),
         cmocka_unit_test(hidden_words_are_parted_and_flagged),
         cmocka_unit_test(running_titles_are_taken_out),
         cmocka_unit_test(rows_of_a_long_table_are_no_running_titles),

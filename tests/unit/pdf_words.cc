@@ -2,6 +2,7 @@
 
 #include "extract/pdf/bidi.h"
 #include "extract/pdf/garbage.h"
+#include "extract/pdf/hidden_text.h"
 #include "extract/pdf/hyphens.h"
 #include "extract/pdf/lines.h"
 #include "extract/pdf/stream_order.h"
@@ -315,6 +316,51 @@ static void texts_on_each_other_are_taken_apart(void **)
     assert_same(text, "the rest/Text the first time/Text the second time/");
 }
 
+static void hidden_text_is_suspected(void **)
+{
+    static const struct {
+        const char *content;
+        bool hides;
+    } rows[] = {
+        {"BT /F 12 Tf 72 700 Td (seen) Tj ET", false},
+        {"BT 3 Tr (hidden) Tj ET", true},
+        {"BT 7 Tr [(hid) -20 (den)] TJ ET", true},
+        {"BT 3 Tr 0 Tr (seen) Tj ET", false},
+        {"q 3 Tr Q BT (seen) Tj ET", false},
+        {"1 1 1 rg BT (white) ' ET", true},
+        {"1 g 0 0 9 9 re f 0 g (black) Tj", false},
+        {"0 0 0 0 k (white) Tj", true},
+        {"/P cs 1 scn (white) Tj", true},
+        {"(3 Tr ) Tj <33205472> Tj % 3 Tr\n", false},
+        {"(a \\) 3 Tr (b)) Tj", false},
+        {"BI /W 1 ID 3 Tr EI (seen) Tj", false},
+        {"3 Tr", false},
+        {"", false},
+        {"(", false},
+        {"<", false},
+        {"/", false},
+    };
+    for (const auto &row : rows)
+        if (pdf::content_hides_text(row.content) != row.hides)
+            fail_msg("%s", row.content);
+    assert_true(pdf::may_hide_text("1 0 obj <</Length 9>> stream\n3 Tr (x) Tj\nendstream endobj"));
+    assert_false(pdf::may_hide_text("1 0 obj <</Subtype/Image>> stream\n3 Tr (x) Tj\nendstream endobj"));
+    assert_false(pdf::may_hide_text("1 0 obj <</Filter/FlateDecode>> stream\n3 Tr (x) Tj\nendstream endobj"));
+    assert_false(pdf::may_hide_text("stream"));
+    assert_false(pdf::may_hide_text("endstream"));
+}
+
+static void single_short_words_are_not_called_hidden(void **)
+{
+    pdf::page page = sheet::blank();
+    put(page, 0, 0, "a big to do");
+    for (size_t i : {0, 2, 3})
+        page.words[i].hidden = true;
+    pdf::unmark_short_hidden_words(page.words);
+    assert_false(page.words[0].hidden);
+    assert_true(page.words[2].hidden && page.words[3].hidden);
+}
+
 static void titles_worth_the_name_are_kept(void **)
 {
     static const struct {
@@ -352,6 +398,8 @@ int main(void)
         cmocka_unit_test(logical_pieces_keep_their_places),
         cmocka_unit_test(stream_order_is_found_again),
         cmocka_unit_test(texts_on_each_other_are_taken_apart),
+        cmocka_unit_test(hidden_text_is_suspected),
+        cmocka_unit_test(single_short_words_are_not_called_hidden),
         cmocka_unit_test(titles_worth_the_name_are_kept),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

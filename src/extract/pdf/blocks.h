@@ -33,6 +33,7 @@ struct block {
     float size = 0;
     bool bold = false;
     bool fixed_pitch = false;
+    bool has_leaders = false; /* dots led from its words to a number: it is from a table of contents */
     uint16_t lines = 0;
     bool indented = false;  /* its first line */
     bool last_full = false; /* its last line reaches the right margin of its column */

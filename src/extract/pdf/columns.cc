@@ -11,12 +11,12 @@ namespace pdf
 namespace
 {
 
-enum { DEEPEST_CUT = 24, BINS = 512, GUTTERS = 8, CUTS_TRIED = 12 };
+enum { DEEPEST_CUT = 24, BINS = 512, GUTTERS = 8, CUTS_TRIED = 12, HEADER_ROWS = 4 };
 
 /* Distances in font sizes. */
 constexpr float NARROWEST_GUTTER = 0.8f;
 constexpr float COLUMN_BREAK = 2.5f; /* a gap in a column beyond which its upper part stands apart */
-constexpr float ROW_GAP = 0.9f;      /* between a table and its header above it */
+constexpr float ROW_GAP = 1.2f;      /* between a table and its header above it */
 
 /* A line is one of running text when it has this many and fills this part of its column. */
 enum { PROSE_CHARACTERS = 24, PROSE_WORDS = 4, PROSE_IDEOGRAPHS = 10 };
@@ -72,6 +72,7 @@ class cutter
     verdict judge_by_rank(const cut &cut, size_t pairs) const;
     bool ends_paragraph(const line &above, const std::vector<uint32_t> &side) const;
     void take_columns(const std::vector<uint32_t> &region, const cut &cut, unsigned depth);
+    float top_with_header(const std::vector<uint32_t> &region, const cut &cut) const;
     void take_table(const std::vector<uint32_t> &region, const cut &cut, unsigned depth);
     void emit(region_kind kind, std::vector<uint32_t> region);
     float typical_size(const std::vector<uint32_t> &region) const;
@@ -351,26 +352,45 @@ void cutter::take_columns(const std::vector<uint32_t> &region, const cut &cut, u
     arrange(std::move(below), depth + 1);
 }
 
-/* A table takes the rows that both sides share, with header lines that stand close above it. */
-void cutter::take_table(const std::vector<uint32_t> &region, const cut &cut, unsigned depth)
+/* Rows close above a table that are part of it though the gutter does not hold there: several cells,
+ * or one over some of the columns. Returns the top of the highest. */
+float cutter::top_with_header(const std::vector<uint32_t> &region, const cut &cut) const
 {
     float top = cut.top;
     box bounds = lines[cut.before[0]].place;
     for (size_t i = cut.first; i < cut.last; i++)
-        bounds = box_around(bounds, lines[region[i]].place);
-    size_t first = cut.first;
-    for (size_t i = cut.last; i-- > 0;) {
-        const line &line = lines[region[i]];
-        bool near = line.place.middle() < top && line.place.y1 > top - ROW_GAP * line.size;
-        if (near && line.place.x0 > bounds.x0 + line.size && line.place.x1 < bounds.x1 + line.size) {
-            top = std::min(top, line.place.y0 - 1);
-            first = std::min(first, i);
-        }
+        if (lines[region[i]].place.middle() > cut.top && lines[region[i]].place.middle() < cut.bottom)
+            bounds = box_around(bounds, lines[region[i]].place);
+    for (int rows = 0; rows < HEADER_ROWS; rows++) {
+        const line *lowest = nullptr;
+        for (uint32_t index : region)
+            if (lines[index].place.middle() < top && (!lowest || lines[index].place.y1 > lowest->place.y1))
+                lowest = &lines[index];
+        if (!lowest || lowest->place.y1 < top - ROW_GAP * lowest->size)
+            break;
+        size_t cells = 0;
+        box row = lowest->place;
+        for (uint32_t index : region)
+            if (on_one_line(lines[index].place, lowest->place)) {
+                cells++;
+                row = box_around(row, lines[index].place);
+            }
+        bool inside = row.x0 > bounds.x0 - lowest->size && row.x1 < bounds.x1 + lowest->size;
+        if (!inside || (cells < 2 && row.x0 < bounds.x0 + lowest->size))
+            break;
+        top = std::min(top - 0.1f, row.y0 - 1);
     }
+    return top;
+}
+
+/* A table takes the rows that both sides share, and its header. */
+void cutter::take_table(const std::vector<uint32_t> &region, const cut &cut, unsigned depth)
+{
+    float top = top_with_header(region, cut);
     std::vector<uint32_t> above, table, below;
     for (size_t i = 0; i < region.size(); i++) {
         float middle = lines[region[i]].place.middle();
-        if (i < first || middle < top)
+        if (middle < top)
             above.push_back(region[i]);
         else if (i >= cut.last || middle > cut.bottom)
             below.push_back(region[i]);

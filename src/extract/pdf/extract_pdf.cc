@@ -6,6 +6,7 @@
 
 #include "extract/extractor.h"
 #include "extract/pdf/garbage.h"
+#include "extract/pdf/hidden_text.h"
 #include "extract/pdf/layout.h"
 #include "extract/pdf/pdf_document.h"
 #include "extract/pdf/stream_order.h"
@@ -13,6 +14,10 @@
 #include "extract/pdf/titles.h"
 #include "extract/pdf/words.h"
 #include "extract/pdf/writer.h"
+
+extern "C" {
+#include "base/clock.h"
+}
 
 namespace pdf
 {
@@ -24,6 +29,8 @@ enum {
     KEPT_WORDS = 500000, /* of pages read once: about 50 MB; those beyond are read again */
     FAILED_PAGES = 100,  /* in a row: the page count lies */
 };
+
+constexpr int64_t DRAWING_BUDGET = 5 * SECOND_US; /* of CPU, for finding hidden text */
 
 /* How the extraction ended. Without a destructor, so that the emitter may leave from beside it. */
 struct ending {
@@ -67,12 +74,16 @@ class extractor
     document_profile profile;
     std::vector<kept_page> pages;
     size_t words_kept = 0;
-    uint32_t missing = 0, with_text = 0, needing_ocr = 0, garbled = 0;
+    uint32_t missing = 0, with_text = 0, needing_ocr = 0, garbled = 0, unchecked = 0;
+    size_t hidden_words = 0;
+    bool hides_text = false;  /* perhaps: pages are drawn to see */
+    int64_t drawing_time = 0; /* microseconds spent on that */
     std::string largest_heading;
 
     bool read(uint32_t index, page *ret_page, bool *ret_garbage);
     void learn_pages();
     void write_pages();
+    void find_hidden_words(uint32_t index, page &page);
     page_content lay_out_page(uint32_t index, page &page);
     void write_metadata();
     void write_warnings();
@@ -119,6 +130,23 @@ void extractor::learn_pages()
     profile.settle();
 }
 
+/* Drawing is slow: it has a budget, and what is left over is said. */
+void extractor::find_hidden_words(uint32_t index, page &page)
+{
+    if (hides_text && !page.words.empty()) {
+        if (drawing_time < DRAWING_BUDGET) {
+            int64_t start = clock_thread_cpu_us();
+            document.mark_hidden_words(index, page);
+            unmark_short_hidden_words(page.words);
+            drawing_time += clock_thread_cpu_us() - start;
+        } else {
+            unchecked++;
+        }
+    }
+    for (const word &word : page.words)
+        hidden_words += word.hidden;
+}
+
 page_content extractor::lay_out_page(uint32_t index, page &page)
 {
     std::vector<uint32_t> overlapping = find_overlapping_words(page.words);
@@ -141,6 +169,7 @@ void extractor::write_pages()
             continue;
         if (!kept.kept && !read(index, &kept.page, &kept.garbage))
             continue;
+        find_hidden_words(index, kept.page);
         page_content content = lay_out_page(index, kept.page);
         if (kept.page.words.empty() && (kept.garbage || document.shows_something(index))) {
             content.needs_ocr = true;
@@ -179,6 +208,12 @@ void extractor::write_warnings()
                      garbled);
     if (needing_ocr)
         emit_warning(out, "page_needs_ocr", "%u pages show something but have no text", needing_ocr);
+    if (hidden_words)
+        emit_warning(out, "hidden_text", "%zu words are in the text but cannot be seen on their page",
+                     hidden_words);
+    if (unchecked)
+        emit_warning(out, "hidden_text_unchecked",
+                     "%u pages were not searched for hidden text: it took too long", unchecked);
     if (document.complaint_count())
         emit_warning(out, "damaged", "%zu problems in the file, the first: %s", document.complaint_count(),
                      document.first_complaint().c_str());
@@ -211,6 +246,7 @@ ending extractor::run()
     case pdf_document::state::open:
         break;
     }
+    hides_text = document.is_encrypted() || may_hide_text({input->bytes.data, input->bytes.size});
     learn_pages();
     write_pages();
     write_metadata();

@@ -18,6 +18,7 @@ static constexpr float FOOTNOTE_ZONE = 0.45f; /* of the column's height at most 
 static std::vector<line> lines_of(page &page, unsigned rotation)
 {
     std::vector<line> lines = build_lines(page.words, rotation);
+    drop_leaders(lines, page.words);
     join_markers(lines, page.words);
     return lines;
 }
@@ -192,16 +193,23 @@ page_content lay_out(page &page, const document_profile &profile)
     content.wants_ranks = order.wants_ranks;
     std::vector<block> footnotes;
     for (const region &region : order.regions) {
-        if (region.kind == region_kind::table) {
-            for (block &table : build_tables(region.lines, lines, page.words, right_to_left))
-                content.body.push_back(std::move(table));
-            continue;
+        std::vector<std::vector<uint32_t>> parts = {region.lines};
+        if (region.kind == region_kind::table)
+            parts = split_table_region(region.lines, lines);
+        for (const std::vector<uint32_t> &part : parts) {
+            if (region.kind == region_kind::table) {
+                block table = build_table(part, lines, page.words, right_to_left);
+                if (!table.children.empty()) {
+                    content.body.push_back(std::move(table));
+                    continue;
+                }
+            }
+            std::vector<block> column = build_paragraphs(part, lines, page.words, profile.style);
+            for (block &footnote :
+                 take_footnotes(column, content.body, profile.style, upright_height(page, main)))
+                footnotes.push_back(std::move(footnote));
+            append_column(content.body, std::move(column));
         }
-        std::vector<block> column = build_paragraphs(region.lines, lines, page.words, profile.style);
-        for (block &footnote :
-             take_footnotes(column, content.body, profile.style, upright_height(page, main)))
-            footnotes.push_back(std::move(footnote));
-        append_column(content.body, std::move(column));
     }
     for (unsigned turn = 1; turn < 4; turn++) {
         /* Stamps in the margin, labels of axes: by themselves, after the text. */

@@ -15,6 +15,7 @@ static constexpr float LARGEST_BACKSTEP = 0.4f;  /* kerning, an accent set by it
 static constexpr float WORD_SPACE = 0.12f;       /* what counts as a space where the library saw none */
 static constexpr float FRAGMENT_GAP = 0.5f;      /* between pieces that the library parted */
 static constexpr float MARKER_GAP = 6.0f;        /* between a bullet and its text */
+enum { FEWEST_LEADERS = 4 };                     /* dots in a row */
 static constexpr float INITIAL_HEIGHT = 1.8f;    /* of a drop cap, in heights of the line beside it */
 
 /* The size that most characters have. */
@@ -78,8 +79,16 @@ static bool continues(const word &last, const word &next)
 {
     float size = std::max(last.size, next.size);
     float gap = next.upright.x0 - last.upright.x1;
-    return on_one_line(last.upright, next.upright) && gap > -LARGEST_BACKSTEP * size &&
-           gap < WIDEST_WORD_SPACE * size && next.upright.x0 >= last.upright.x0;
+    return last.hidden == next.hidden && on_one_line(last.upright, next.upright) &&
+           gap > -LARGEST_BACKSTEP * size && gap < WIDEST_WORD_SPACE * size &&
+           next.upright.x0 >= last.upright.x0;
+}
+
+static void drop_empty(std::vector<line> &lines)
+{
+    lines.erase(
+        std::remove_if(lines.begin(), lines.end(), [](const line &line) { return line.words.empty(); }),
+        lines.end());
 }
 
 static bool starts_with_closing_mark(const word &word)
@@ -136,6 +145,38 @@ std::vector<line> build_lines(std::vector<word> &words, unsigned rotation)
     return lines;
 }
 
+static bool is_all_dots(const std::string &text)
+{
+    return text.find_first_not_of('.') == std::string::npos;
+}
+
+void drop_leaders(std::vector<line> &lines, std::vector<word> &words)
+{
+    for (line &line : lines) {
+        std::vector<uint32_t> kept;
+        for (size_t first = 0, last; first < line.words.size(); first = last) {
+            size_t dots = 0;
+            for (last = first; last < line.words.size() && is_all_dots(words[line.words[last]].text); last++)
+                dots += words[line.words[last]].text.size();
+            bool leads = dots >= FEWEST_LEADERS || (last - first > 1 && last + 1 == line.words.size() &&
+                                                    has_digit(words[line.words[last]].text));
+            if (!leads) {
+                last = std::max(last, first + 1);
+                kept.insert(kept.end(), line.words.begin() + static_cast<long>(first),
+                            line.words.begin() + static_cast<long>(last));
+                continue;
+            }
+            line.has_leaders = true;
+            if (!kept.empty())
+                words[kept.back()].space_after = true;
+        }
+        line.words = std::move(kept);
+        if (line.has_leaders && !line.words.empty())
+            measure_line(line, words);
+    }
+    drop_empty(lines);
+}
+
 static bool is_marker_only(const line &line, const std::vector<word> &words)
 {
     if (line.words.size() != 1)
@@ -156,7 +197,7 @@ static bool belongs_together(const line &left, const line &right, const std::vec
 {
     float gap = right.place.x0 - left.place.x1;
     float size = std::max(left.size, right.size);
-    if (gap < -LARGEST_BACKSTEP * size)
+    if (gap < -LARGEST_BACKSTEP * size || left.hidden != right.hidden)
         return false;
     if (is_initial(left, right, words))
         return true;
@@ -172,6 +213,7 @@ static void append_line(line &left, line &right, std::vector<word> &words)
     float gap = right.place.x0 - left.place.x1;
     last.space_after = gap > WORD_SPACE * std::min(left.size, right.size) && !is_initial(left, right, words);
     left.words.insert(left.words.end(), right.words.begin(), right.words.end());
+    left.has_leaders |= right.has_leaders;
     right.words.clear();
     measure_line(left, words);
 }

@@ -18,6 +18,7 @@ struct line {
     bool bold = false;            /* all of it */
     bool fixed_pitch = false;     /* all of it */
     bool hidden = false;          /* all of it */
+    bool has_leaders = false;     /* dots led from its words to a number; they are gone */
     uint32_t rank = UNKNOWN_RANK; /* lowest rank of its words */
 };
 
@@ -30,7 +31,10 @@ std::vector<line> build_lines(std::vector<word> &words, unsigned rotation);
  * item, a number and its heading, a drop cap and its word. O(n log n). */
 void join_markers(std::vector<line> &lines, std::vector<word> &words);
 
-/* Recomputes everything but the words. */
+/* Takes rows of dots out of the lines: the leaders of tables of contents. */
+void drop_leaders(std::vector<line> &lines, std::vector<word> &words);
+
+/* Recomputes everything that follows from the words. */
 void measure_line(line &line, const std::vector<word> &words);
 
 /* The text with its word spaces. */

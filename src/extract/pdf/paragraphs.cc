@@ -19,7 +19,7 @@ constexpr float SHORT_LINE = 2.5f;  /* what a paragraph's last line leaves free 
 /* In line distances. */
 constexpr float PARAGRAPH_SPACE = 1.3f;
 
-enum { LONGEST_CAPTION_LINES = 12, CODE_SIGNS = 40 /* one in so many characters */ };
+enum { LONGEST_CAPTION_LINES = 12, CODE_SIGNS = 25 /* one in so many characters */ };
 
 struct column_shape {
     float left = 0, right = 0; /* where most lines begin and end */
@@ -47,11 +47,13 @@ std::vector<line> join_rows(const std::vector<uint32_t> &region, const std::vect
         });
         for (auto it = begin; it != end; ++it) {
             const line &next = lines[*it];
-            if (it == begin || rows.back().place.x1 > next.place.x0 + next.size) {
+            if (it == begin || rows.back().place.x1 > next.place.x0 + next.size ||
+                rows.back().hidden != next.hidden) {
                 rows.push_back(next);
                 continue;
             }
             rows.back().words.insert(rows.back().words.end(), next.words.begin(), next.words.end());
+            rows.back().has_leaders |= next.has_leaders;
             measure_line(rows.back(), words);
         }
     }
@@ -92,8 +94,18 @@ size_t count_code_signs(const std::string &text)
 {
     size_t count = 0;
     for (char c : text)
-        count += std::string_view("{};=<>[]_\\$#|&+*/@%^~`").find(c) != std::string_view::npos;
-    return count + (text.size() > 2 && text.find("()") != std::string::npos);
+        count += std::string_view("{}()\"=<>[]_\\$#|&+*/@%^~`").find(c) != std::string_view::npos;
+    return count;
+}
+
+/* Spaces that the gap before word `i` of a line in a font of fixed pitch stands for. */
+size_t count_spaces(const line &line, size_t i, const std::vector<word> &words)
+{
+    const word &left = words[line.words[i - 1]], &right = words[line.words[i]];
+    float character =
+        left.upright.width() / static_cast<float>(std::max<size_t>(count_code_points(left.text), 1));
+    float spaces = (right.upright.x0 - left.upright.x1) / std::max(character, 0.1f);
+    return left.space_after ? static_cast<size_t>(std::clamp(std::lround(spaces), 1l, 80l)) : 0;
 }
 
 class builder
@@ -155,6 +167,8 @@ void builder::find_code()
             characters += rows[last].characters;
             for (uint32_t index : rows[last].words)
                 signs += count_code_signs(words[index].text);
+            for (size_t i = 1; i < rows[last].words.size(); i++)
+                signs += count_spaces(rows[last], i, words) > 1; /* cells set with spaces */
         }
         if (signs * CODE_SIGNS >= characters && signs > 0)
             std::fill(code.begin() + static_cast<long>(first), code.begin() + static_cast<long>(last), true);
@@ -166,6 +180,8 @@ bool builder::ends_on_purpose(size_t row) const
 {
     if (row + 1 >= rows.size())
         return false;
+    if (rows[row].has_leaders)
+        return true;
     float room = shape.right - rows[row].place.x1;
     return room > words[rows[row + 1].words[0]].upright.width() + rows[row].size;
 }
@@ -260,6 +276,7 @@ void builder::measure_block(block &block, size_t end) const
         block.place = box_around(block.place, rows[i].place);
         block.bold &= rows[i].bold;
         block.fixed_pitch &= rows[i].fixed_pitch;
+        block.has_leaders |= rows[i].has_leaders;
         hidden &= rows[i].hidden;
         sizes.push_back(rows[i].size);
     }
@@ -280,12 +297,15 @@ block builder::make_code(size_t end) const
         std::vector<piece> pieces = pieces_of(rows[i].words, words);
         float indent = (rows[i].place.x0 - block.place.x0) / std::max(character, 0.1f);
         size_t spaces = static_cast<size_t>(std::clamp(std::lround(indent), 0l, 80l));
-        if (spaces && !pieces.empty())
-            block.pieces.push_back({std::string(spaces, ' '), {}, i > start ? gap::newline : gap::none});
-        if (!pieces.empty())
-            pieces[0].before = spaces || i == start ? gap::none : gap::newline;
-        for (piece &piece : pieces)
-            block.pieces.push_back(std::move(piece));
+        for (size_t k = 0; k < pieces.size(); k++) {
+            if (k)
+                spaces = pieces.size() == rows[i].words.size() ? count_spaces(rows[i], k, words) : 1;
+            gap before = k || i == start ? gap::none : gap::newline;
+            if (spaces)
+                block.pieces.push_back({std::string(spaces, ' '), {}, before});
+            pieces[k].before = spaces ? gap::none : before;
+            block.pieces.push_back(std::move(pieces[k]));
+        }
     }
     return block;
 }

@@ -24,10 +24,19 @@ namespace pdf
 
 enum {
     LONGEST_COMPLAINT = 200,
-    RENDERED_SIZE = 200, /* pixels, the longer side */
+    OVERVIEW_SIZE = 200,    /* pixels, the longer side of a page that is looked at as a whole */
+    LARGEST_DRAWING = 2000, /* the same, looked at word by word */
     MOST_BOOKMARKS = 10000,
     DEEPEST_BOOKMARK = 8,
 };
+
+/* Whether the system has fonts for what a document does not bring along; found out once. */
+static bool text_can_be_drawn;
+
+/* Letters below this size, in points, are for no reader. */
+static constexpr float SMALLEST_LETTERS = 1.5f;
+/* Parts of one glyph differ in width by less than this, which is rounding. */
+static constexpr double EQUAL_PARTS = 0.025;
 
 struct font_style {
     bool bold = false, fixed_pitch = false;
@@ -115,6 +124,11 @@ pdf_document::state pdf_document::opened() const
     return self->document->is_locked() ? state::encrypted : state::open;
 }
 
+bool pdf_document::is_encrypted() const
+{
+    return self->document->is_encrypted();
+}
+
 uint32_t pdf_document::page_count() const
 {
     return static_cast<uint32_t>(std::max(self->document->pages(), 0));
@@ -138,6 +152,22 @@ static bool is_on_page(const box &place, const page &page)
            y < page.height + 2;
 }
 
+/* A glyph that stands for several letters has its box cut into equal parts, in the order in which
+ * the letters are read; all else in the text of a right-to-left word is in the order seen. Turns
+ * the parts of lam-alef, the ligature that every Arabic font has. */
+static void turn_lam_alef(poppler::ustring &text, const poppler::text_box &place)
+{
+    for (size_t i = 0; i + 1 < text.size(); i++) {
+        bool alef =
+            text[i + 1] == 0x622 || text[i + 1] == 0x623 || text[i + 1] == 0x625 || text[i + 1] == 0x627;
+        if (text[i] != 0x644 || !alef)
+            continue;
+        poppler::rectf lam = place.char_bbox(i), next = place.char_bbox(i + 1);
+        if (lam.width() > 0 && std::abs(lam.width() - next.width()) < EQUAL_PARTS * lam.width())
+            std::swap(text[i], text[i + 1]);
+    }
+}
+
 bool pdf_document::read_page(uint32_t index, page *ret_page)
 {
     std::unique_ptr<poppler::page> source = open_page(self->document.get(), index);
@@ -159,12 +189,15 @@ bool pdf_document::read_page(uint32_t index, page *ret_page)
         word.place = box_of(text.bbox());
         if (!is_on_page(word.place, page))
             continue;
-        word.text = to_utf8(text.text());
+        poppler::ustring letters = text.text();
+        turn_lam_alef(letters, text);
+        word.text = to_utf8(letters);
         word.size = static_cast<float>(text.has_font_info() ? text.get_font_size() : word.place.height());
         if (!std::isfinite(word.size) || word.size < 0.1f)
             word.size = std::max(word.place.height(), 0.1f);
         word.rotation = static_cast<uint8_t>(text.rotation() & 3);
         word.space_after = text.has_space_after();
+        word.hidden = word.size < SMALLEST_LETTERS;
         if (text.has_font_info()) {
             font_style style = self->style_of(text.get_font_name());
             word.bold = style.bold;
@@ -182,27 +215,85 @@ std::string pdf_document::stream_text(uint32_t index)
     return source ? to_utf8(source->text(poppler::rectf(), poppler::page::raw_order_layout)) : "";
 }
 
+/* A page drawn to pixels of three colours; knows only whether parts of it are of one colour. */
+class drawing
+{
+  public:
+    drawing(const poppler::page &source, double longest_side)
+    {
+        poppler::rectf sheet = source.page_rect(poppler::crop_box);
+        double longer = std::max({sheet.width(), sheet.height(), 1.0});
+        double resolution = std::min(72.0, 72.0 * longest_side / longer);
+        scale = resolution / 72;
+        poppler::page_renderer renderer;
+        renderer.set_render_hint(poppler::page_renderer::text_antialiasing);
+        image = renderer.render_page(&source, resolution, resolution);
+        pixel_size = image.format() == poppler::image::format_argb32 ? 4 : 3;
+    }
+
+    bool is_valid() const
+    {
+        return image.is_valid();
+    }
+
+    box all() const
+    {
+        return {0, 0, static_cast<float>(image.width() / scale), static_cast<float>(image.height() / scale)};
+    }
+
+    /* Whether the place, in points, shows anything: pixels that differ. Nothing can be said of
+     * places smaller than a few pixels: they count as if they did. */
+    bool shows_something(const box &place) const
+    {
+        int x0 = pixel(place.x0, image.width()), x1 = pixel(place.x1, image.width());
+        int y0 = pixel(place.y0, image.height()), y1 = pixel(place.y1, image.height());
+        if (x1 - x0 < SMALLEST_PLACE || y1 - y0 < SMALLEST_PLACE)
+            return true;
+        const unsigned char *first = at(x0, y0);
+        for (int y = y0; y < y1; y++)
+            for (int x = x0; x < x1; x++)
+                for (size_t i = 0; i < 3; i++)
+                    if (std::abs(at(x, y)[i] - first[i]) > SAME_COLOR)
+                        return true;
+        return false;
+    }
+
+  private:
+    enum { SMALLEST_PLACE = 3, SAME_COLOR = 6 };
+    poppler::image image;
+    double scale = 1;
+    size_t pixel_size = 4;
+
+    int pixel(float place, int limit) const
+    {
+        return static_cast<int>(std::clamp(std::round(place * scale), 0.0, static_cast<double>(limit)));
+    }
+
+    const unsigned char *at(int x, int y) const
+    {
+        const char *row = image.const_data() + static_cast<ptrdiff_t>(y) * image.bytes_per_row();
+        return reinterpret_cast<const unsigned char *>(row + static_cast<size_t>(x) * pixel_size);
+    }
+};
+
 bool pdf_document::shows_something(uint32_t index)
 {
     std::unique_ptr<poppler::page> source = open_page(self->document.get(), index);
     if (!source || !poppler::page_renderer::can_render())
         return false;
-    poppler::rectf sheet = source->page_rect(poppler::crop_box);
-    double longer = std::max({sheet.width(), sheet.height(), 1.0});
-    double resolution = std::min(72.0, 72.0 * RENDERED_SIZE / longer);
-    poppler::page_renderer renderer;
-    poppler::image image = renderer.render_page(source.get(), resolution, resolution);
-    if (!image.is_valid())
-        return true; /* too hard to draw is not empty */
-    const char *first = image.const_data();
-    size_t pixel = image.format() == poppler::image::format_argb32 ? 4 : 3;
-    for (int y = 0; y < image.height(); y++) {
-        const char *row = image.const_data() + static_cast<ptrdiff_t>(y) * image.bytes_per_row();
-        for (int x = 0; x < image.width(); x++)
-            if (memcmp(row + static_cast<size_t>(x) * pixel, first, pixel) != 0)
-                return true;
-    }
-    return false;
+    drawing drawing(*source, OVERVIEW_SIZE);
+    return !drawing.is_valid() || drawing.shows_something(drawing.all()); /* too hard to draw is not empty */
+}
+
+void pdf_document::mark_hidden_words(uint32_t index, page &page)
+{
+    std::unique_ptr<poppler::page> source = open_page(self->document.get(), index);
+    if (!source || !text_can_be_drawn)
+        return;
+    drawing drawing(*source, LARGEST_DRAWING);
+    if (drawing.is_valid())
+        for (word &word : page.words)
+            word.hidden |= !drawing.shows_something(word.place);
 }
 
 std::vector<std::pair<std::string, std::string>> pdf_document::metadata()
@@ -281,7 +372,7 @@ void pdf_document::warm_up()
     pdf_document document(std::string_view(sample, sizeof sample - 1), "");
     page page;
     if (document.opened() == state::open && document.read_page(0, &page))
-        (void)document.shows_something(0);
+        text_can_be_drawn = document.shows_something(0);
 }
 
 } // namespace pdf

@@ -23,6 +23,7 @@ class pdf_document
     ~pdf_document();
 
     state opened() const;
+    bool is_encrypted() const;
     uint32_t page_count() const;
 
     /* The page's words as the library gives them, in its order; `index` from 0. False when there is
@@ -32,6 +33,9 @@ class pdf_document
     std::string stream_text(uint32_t index);
     /* Whether anything is drawn on it: renders it small. */
     bool shows_something(uint32_t index);
+
+    /* Marks the words of a page that cannot be seen: whose place is of one colour when the page is drawn. */
+    void mark_hidden_words(uint32_t index, page &page);
 
     /* Key and value, times as RFC 3339. */
     std::vector<std::pair<std::string, std::string>> metadata();
@@ -50,7 +54,8 @@ class pdf_document
     /* "poppler 22.12.0" */
     static const char *engine();
     /* Does everything once that the library does lazily (fonts, character maps), so that the
-     * children of a broker need not. */
+     * children of a broker need not. Finds out whether text can be drawn here: without any fonts,
+     * no word is ever marked as hidden. */
     static void warm_up();
 
   private:

@@ -156,10 +156,11 @@ bool running_titles::repeats(size_t index, float body_size) const
     bool large = own.size > LARGE * body_size;
     uint32_t found = 0, last_page = own.page;
     bool differs = false;
+    /* What stays on the page stays in its place; a page number alone must count the pages. */
     auto compare = [&](const row &other) {
-        bool same = large      ? own.exact == other.exact
-                    : own.text ? own.text == other.text
-                               : own.counts_pages && other.counts_pages && own.offset == other.offset;
+        bool same = own.counts_pages && other.counts_pages && own.offset == other.offset;
+        if (own.text || large)
+            same = large ? own.exact == other.exact : same || own.text == other.text;
         if (same && other.side == own.side && other.page != last_page &&
             std::abs(other.y0 - own.y0) < SAME_PLACE) {
             found++;

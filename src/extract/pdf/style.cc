@@ -144,7 +144,7 @@ unsigned document_style::level_of(unsigned key) const
     if (use != uses.end()) {
         const auto &depths = use->second.bookmarks;
         auto most = std::max_element(depths.begin() + 1, depths.end());
-        if (*most > 0)
+        if (*most > 0 && *most * 2u >= use->second.lines)
             return static_cast<unsigned>(most - depths.begin());
     }
     unsigned level = 1;
@@ -158,7 +158,7 @@ unsigned document_style::level_of(unsigned key) const
 
 unsigned document_style::heading_level(const block &block) const
 {
-    if (block.kind != BLOCK_PARAGRAPH || block.lines > MOST_LINES)
+    if (block.kind != BLOCK_PARAGRAPH || block.lines > MOST_LINES || block.has_leaders)
         return 0;
     std::string text = block_text(block);
     size_t length = count_code_points(text);
@@ -169,7 +169,8 @@ unsigned document_style::heading_level(const block &block) const
     bool larger = block.size >= LARGER * body.size;
     /* Bold, or in a font of another kind than the body. */
     bool other_font = block.fixed_pitch && !body.fixed_pitch && block.size >= ALIKE * body.size &&
-                      length <= LONGEST_CAPITALS && !starts_lower(text);
+                      length <= LONGEST_CAPITALS && block.lines == 1 && has_letter(text.substr(0, 4)) &&
+                      !starts_lower(text);
     bool bold = ((block.bold && stands_out(key)) || other_font) && block.lines <= 3 &&
                 (depth || !ends_sentence(text));
     bool capitals = length >= 4 && length <= LONGEST_CAPITALS && is_all_upper(text) &&

@@ -47,7 +47,7 @@ class document_style
         uint32_t lines = 0;
         uint32_t last_page = 0, pages = 0;
         unsigned least_depth = 0;               /* of section numbers seen in it; 0: none */
-        std::array<uint16_t, 7> bookmarks = {}; /* lines that are bookmarks of this depth */
+        std::array<uint32_t, 7> bookmarks = {}; /* lines that are bookmarks of this depth */
     };
     std::unordered_map<uint64_t, uint8_t> bookmarks; /* depth by what is left of the title */
     /* By half points of the size, times two, plus bold. */

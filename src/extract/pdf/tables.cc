@@ -33,7 +33,8 @@ struct run {
 };
 
 struct row {
-    box place; /* of its first line */
+    box place;                   /* of its first line */
+    std::vector<uint32_t> lines; /* from left to right */
     std::vector<run> runs;
     std::vector<std::vector<uint32_t>> cells;
     bool bold = true;
@@ -47,43 +48,34 @@ std::vector<row> find_rows(const std::vector<uint32_t> &region, const std::vecto
         return p.y1 != q.y1 ? p.y1 < q.y1 : p.x0 < q.x0;
     });
     std::vector<row> rows;
-    std::vector<std::vector<uint32_t>> members;
     for (uint32_t index : order) {
         const box &place = lines[index].place;
         if (rows.empty() || place.y1 - rows.back().place.y1 > SAME_BASELINE * place.height()) {
             rows.emplace_back();
             rows.back().place = place;
-            members.emplace_back();
         }
-        members.back().push_back(index);
+        rows.back().lines.push_back(index);
         rows.back().bold &= lines[index].bold;
     }
-    for (size_t i = 0; i < rows.size(); i++) {
-        std::sort(members[i].begin(), members[i].end(),
+    for (row &row : rows)
+        std::sort(row.lines.begin(), row.lines.end(),
                   [&](uint32_t a, uint32_t b) { return lines[a].place.x0 < lines[b].place.x0; });
-        for (uint32_t index : members[i]) {
-            rows[i].runs.emplace_back();
-            rows[i].runs.back().words = lines[index].words;
-        }
-    }
     return rows;
 }
 
-/* Cuts runs at gaps that could part two cells. */
-void split_runs(row &row, const std::vector<word> &words)
+/* The words of a row, cut at gaps that could part two cells. */
+void find_runs(row &row, const std::vector<line> &lines, const std::vector<word> &words)
 {
-    std::vector<run> split;
-    for (const run &whole : row.runs)
-        for (size_t i = 0; i < whole.words.size(); i++) {
-            const word &word = words[whole.words[i]];
-            if (i == 0 || word.upright.x0 - split.back().x1 > NARROWEST_SEPARATOR * word.size) {
-                split.emplace_back();
-                split.back().x0 = word.upright.x0;
+    for (uint32_t index : row.lines)
+        for (size_t i = 0; i < lines[index].words.size(); i++) {
+            const word &word = words[lines[index].words[i]];
+            if (i == 0 || word.upright.x0 - row.runs.back().x1 > NARROWEST_SEPARATOR * word.size) {
+                row.runs.emplace_back();
+                row.runs.back().x0 = word.upright.x0;
             }
-            split.back().words.push_back(whole.words[i]);
-            split.back().x1 = word.upright.x1;
+            row.runs.back().words.push_back(lines[index].words[i]);
+            row.runs.back().x1 = word.upright.x1;
         }
-    row.runs = std::move(split);
 }
 
 /* The places, from left to right, where (nearly) no row has text. */
@@ -250,36 +242,52 @@ block row_block(const row &row, const std::vector<word> &words)
     return block;
 }
 
-/* Where a gap between rows is much wider than usual, another table begins. Returns the first rows. */
-std::vector<size_t> find_breaks(const std::vector<row> &rows)
+/* The distance between rows above which another table begins. */
+float widest_pitch(const std::vector<row> &rows)
 {
     std::vector<float> pitches;
     for (size_t i = 1; i < rows.size(); i++)
         pitches.push_back(rows[i].place.y1 - rows[i - 1].place.y1);
-    std::vector<size_t> breaks = {0};
-    if (pitches.size() >= 3) {
-        std::vector<float> sorted = pitches;
-        std::sort(sorted.begin(), sorted.end());
-        float widest = TABLE_BREAK * sorted[sorted.size() * 3 / 4];
-        for (size_t i = 0; i < pitches.size(); i++)
-            if (pitches[i] > widest)
-                breaks.push_back(i + 1);
-    }
-    breaks.push_back(rows.size());
-    return breaks;
+    std::sort(pitches.begin(), pitches.end());
+    return pitches.size() < 3 ? INFINITY : TABLE_BREAK * pitches[pitches.size() * 3 / 4];
 }
 
-block build_table(std::vector<row> rows, float size, const std::vector<word> &words, bool right_to_left)
+} // namespace
+
+std::vector<std::vector<uint32_t>> split_table_region(const std::vector<uint32_t> &region,
+                                                      const std::vector<line> &lines)
+{
+    std::vector<row> rows = find_rows(region, lines);
+    float widest = widest_pitch(rows);
+    std::vector<std::vector<uint32_t>> parts;
+    for (size_t i = 0; i < rows.size(); i++) {
+        if (i == 0 || rows[i].place.y1 - rows[i - 1].place.y1 > widest)
+            parts.emplace_back();
+        parts.back().insert(parts.back().end(), rows[i].lines.begin(), rows[i].lines.end());
+    }
+    return parts;
+}
+
+block build_table(const std::vector<uint32_t> &region, const std::vector<line> &lines,
+                  const std::vector<word> &words, bool right_to_left)
 {
     block table;
     table.kind = BLOCK_TABLE;
-    table.size = size;
-    table.place = rows[0].place;
-    for (const row &row : rows)
-        table.place = box_around(table.place, row.place);
+    std::vector<float> sizes;
+    table.place = lines[region[0]].place;
+    for (uint32_t index : region) {
+        table.place = box_around(table.place, lines[index].place);
+        sizes.push_back(lines[index].size);
+    }
+    auto middle = sizes.begin() + static_cast<long>(sizes.size() / 2);
+    std::nth_element(sizes.begin(), middle, sizes.end());
+    table.size = *middle;
+    std::vector<row> rows = find_rows(region, lines);
     for (row &row : rows)
-        split_runs(row, words);
-    std::vector<float> separators = find_separators(rows, size);
+        find_runs(row, lines, words);
+    std::vector<float> separators = find_separators(rows, table.size);
+    if (rows.size() < 2 || separators.empty())
+        return table;
     size_t bold_rows = 0;
     for (row &row : rows) {
         fill_cells(row, separators, right_to_left);
@@ -294,27 +302,6 @@ block build_table(std::vector<row> rows, float size, const std::vector<word> &wo
         table.children.back().flags = header ? BLOCK_HEADER : 0;
     }
     return table;
-}
-
-} // namespace
-
-std::vector<block> build_tables(const std::vector<uint32_t> &region, const std::vector<line> &lines,
-                                const std::vector<word> &words, bool right_to_left)
-{
-    std::vector<row> rows = find_rows(region, lines);
-    std::vector<float> sizes;
-    for (uint32_t index : region)
-        sizes.push_back(lines[index].size);
-    auto middle = sizes.begin() + static_cast<long>(sizes.size() / 2);
-    std::nth_element(sizes.begin(), middle, sizes.end());
-    std::vector<size_t> breaks = find_breaks(rows);
-    std::vector<block> tables;
-    for (size_t i = 0; i + 1 < breaks.size(); i++)
-        tables.push_back(
-            build_table({std::make_move_iterator(rows.begin() + static_cast<long>(breaks[i])),
-                         std::make_move_iterator(rows.begin() + static_cast<long>(breaks[i + 1]))},
-                        *middle, words, right_to_left));
-    return tables;
 }
 
 } // namespace pdf

@@ -10,6 +10,8 @@
 namespace pdf
 {
 
+enum { FEWEST_HIDDEN_LETTERS = 4 };
+
 /* What a single code point becomes: itself, or letters. NULL: itself; "": nothing. */
 static const char *replacement_of(uint32_t code_point)
 {
@@ -60,8 +62,19 @@ static bool is_plain(const std::string &text)
     return true;
 }
 
+/* "Introduction........5" of a table of contents. */
+static void part_leaders(std::string &text)
+{
+    size_t start = text.find(".....");
+    if (start == std::string::npos || start == 0)
+        return;
+    size_t end = std::min(text.find_first_not_of('.', start), text.size());
+    text.replace(start, end - start, end < text.size() ? " " : "");
+}
+
 void repair_text(word &word)
 {
+    part_leaders(word.text);
     if (is_plain(word.text))
         return;
     word.soft_hyphen = last_code_point(word.text) == 0xAD;
@@ -167,6 +180,17 @@ std::vector<uint32_t> find_overlapping_words(const std::vector<word> &words)
     std::sort(overlapping.begin(), overlapping.end());
     overlapping.erase(std::unique(overlapping.begin(), overlapping.end()), overlapping.end());
     return overlapping;
+}
+
+void unmark_short_hidden_words(std::vector<word> &words)
+{
+    for (size_t first = 0, last; first < words.size(); first = last + 1) {
+        size_t letters = 0;
+        for (last = first; last < words.size() && words[last].hidden; last++)
+            letters += count_letters(words[last].text);
+        for (size_t i = first; i < last && letters < FEWEST_HIDDEN_LETTERS; i++)
+            words[i].hidden = false;
+    }
 }
 
 /* The box as seen when the page is turned back by `turns` quarter turns. */

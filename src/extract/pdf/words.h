@@ -19,6 +19,10 @@ void repair_words(std::vector<word> &words);
  * what belongs together. */
 std::vector<uint32_t> find_overlapping_words(const std::vector<word> &words);
 
+/* Takes the mark of being hidden from single short words: their place may merely be told wrongly,
+ * and nothing can be hidden in them. */
+void unmark_short_hidden_words(std::vector<word> &words);
+
 /* Turns every word upright with the page's main direction of writing: fills `upright`.
  * Words in other directions are turned by their own. Returns the main direction in quarter turns. */
 unsigned turn_upright(page &page);
