@@ -609,6 +609,8 @@ void assembly_finish(struct assembly *self, const struct child_report *report, c
         pop_block(self);
     judge_content(self);
     settle_starts(self);
+    if (!extraction_is_usable(self->status))
+        buffer_clear(&self->text);
     for (size_t i = 0; i < self->page_count; i++)
         if (self->pages[i].start > self->text.size)
             self->pages[i].start = (uint32_t)self->text.size;
