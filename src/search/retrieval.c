@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 double retrieval_relevance(const struct retrieval *retrieval, const struct found_row *row,
                            double language_factor, double *ret_dense_weight)
 {
@@ -79,10 +81,44 @@ static ibid_code search_words(struct selection *selection, const struct term_que
     return IBID_OK;
 }
 
+/* Brings the candidates that lack a side's score to the front; returns how many there are. */
+static size_t lacking_first(struct candidate *candidates, size_t count, bool dense)
+{
+    size_t lacking = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(dense ? candidates[i].similarity : candidates[i].bm25))
+            continue;
+        const struct candidate moved = candidates[i];
+        candidates[i] = candidates[lacking];
+        candidates[lacking++] = moved;
+    }
+    return lacking;
+}
+
+/* Scores on one side what only the other side found. */
+static ibid_code score_lacking(struct selection *selection, const float *vector,
+                               const struct term_query *words, struct harvest *harvest, ibid_error *err)
+{
+    AUTO_FREE struct candidate *scored = NULL;
+    const size_t count = lacking_first(harvest->candidates, harvest->count, vector != NULL);
+    if (count == 0)
+        return IBID_OK;
+    scored = xcalloc(count, sizeof *scored);
+    memcpy(scored, harvest->candidates, count * sizeof *scored);
+    TRY(selection_score(selection, vector, words, scored, count, err));
+    for (size_t i = 0; i < count; i++) {
+        if (vector)
+            harvest->candidates[i].similarity = scored[i].similarity;
+        else
+            harvest->candidates[i].bm25 = scored[i].bm25;
+    }
+    return IBID_OK;
+}
+
 static ibid_code search_one(struct selection *selection, const struct retrieval_query *query, size_t k,
                             double k1, double b, struct arena *arena, struct harvest *ret, ibid_error *err)
 {
-    bool by_word = query->by_word && query->terms->count > 0;
+    const bool by_word = query->by_word && query->terms->count > 0;
     struct term_query words = {0};
     *ret = (struct harvest){.candidates = ARENA_ARRAY(arena, struct candidate, 2 * k), .exhausted = true};
     if (query->vector)
@@ -93,10 +129,10 @@ static ibid_code search_one(struct selection *selection, const struct retrieval_
         words.idf = NULL;
     }
     ret->count = unite(ret->candidates, ret->count);
-    bool both = query->vector && by_word;
-    if (both && selection->ops->capabilities & VECTOR_STORE_EXACT_SCORES)
-        TRY(selection_score(selection, query->vector, &words, ret->candidates, ret->count, err));
-    return IBID_OK;
+    if (!query->vector || !by_word || !(selection->ops->capabilities & VECTOR_STORE_EXACT_SCORES))
+        return IBID_OK;
+    TRY(score_lacking(selection, query->vector, NULL, ret, err));
+    return score_lacking(selection, NULL, &words, ret, err);
 }
 
 /* What the dense side makes of the row that words like best; 1 when it cannot tell. */
