@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "ingest/pipeline.h"
+#include "records/embedding_cache.h"
 
 enum {
     THREADS_MAX = 64,
@@ -17,6 +18,8 @@ enum {
     ATTEMPTS = 8,
     PAUSE_US = 1000000, /* before the second attempt; doubles with each */
     PAUSE_MAX_US = 60000000,
+    LONG_DOCUMENT = 1024, /* chunks from which on vectors are stored ahead of the document */
+    STORED_AHEAD = 512,   /* at a time */
 };
 static const size_t BYTES_WAITING = 64 * 1024 * 1024;
 
@@ -107,11 +110,16 @@ static float *vector_of(const struct embedding *embedding, struct task *task, si
     return task->vectors + place * embedding->dimension;
 }
 
-/* A text of the task has its vector, or will have none (`vector` NULL). True for the last one. */
-static bool settle_locked(struct task *task, size_t place, const float *vector)
+/* A document counts as done in part as its texts are embedded, for that takes longest. */
+static void credit(struct embedding *embedding, struct task *task)
 {
-    task->embeddings[place].vector = vector;
-    return --task->unfinished == 0;
+    if (!task->work || task->work->size <= 0)
+        return;
+    const int64_t share = task->work->size / (int64_t)task->chunk_count;
+    pthread_mutex_lock(&embedding->lock);
+    task->credited += share;
+    pthread_mutex_unlock(&embedding->lock);
+    progress_worked(embedding->pipeline->progress, share);
 }
 
 static void pass_on(struct embedding *embedding, struct task *task)
@@ -142,7 +150,8 @@ static bool take_text_locked(struct embedding *embedding, struct batch *batch, s
         embedding->waiting_texts--;
         if (find_recent_locked(embedding, &task->embeddings[place].key, vector)) {
             progress_embedded(embedding->pipeline->progress, 0, 1);
-            if (settle_locked(task, place, vector))
+            task->embeddings[place].vector = vector;
+            if (--task->unfinished == 0)
                 *ret_done = task;
         } else {
             batch->texts[batch->count] = task->chunks[place].embed_text;
@@ -260,24 +269,70 @@ static void embed_batch(struct embedding *embedding, struct batch *batch, bool *
     }
 }
 
+/* Vectors of a long document that no transaction has stored yet, marked as stored; NULL when they are few. */
+static size_t *take_unstored_locked(struct task *task, size_t *ret_count)
+{
+    if (task->chunk_count < LONG_DOCUMENT || task->unstored < STORED_AHEAD || task->unfinished == 1)
+        return NULL;
+    size_t *places = xcalloc(task->unstored, sizeof *places), count = 0;
+    for (size_t i = 0; i < task->next_text && count < task->unstored; i++)
+        if (task->embeddings[i].vector && !task->cached[i]) {
+            task->cached[i] = true;
+            places[count++] = i;
+        }
+    task->unstored = 0;
+    *ret_count = count;
+    return places;
+}
+
+/* So that a long document that is interrupted need not be embedded from its start again. The task is
+ * unfinished and stays so meanwhile. */
+static ibid_code store_ahead(struct embedding *embedding, const struct task *task, const size_t *places,
+                             size_t count, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(embedding->pipeline->host->metadata, TRANSACTION_WRITE, &transaction, err));
+    for (size_t i = 0; i < count; i++) {
+        const struct chunk_embedding *chunk = &task->embeddings[places[i]];
+        int64_t id;
+        TRY(embedding_put(transaction, &chunk->key, chunk->vector, (uint32_t)embedding->dimension, &id, err));
+    }
+    return transaction_commit(transaction_take(&transaction), err);
+}
+
+/* Settles one text of a batch. */
+static void finish_text(struct embedding *embedding, struct task *task, size_t place, const float *vector)
+{
+    float *kept = NULL;
+    size_t unstored = 0;
+    pthread_mutex_lock(&embedding->lock);
+    if (vector) {
+        kept = vector_of(embedding, task, place);
+        memcpy(kept, vector, embedding->dimension * sizeof *kept);
+        keep_recent_locked(embedding, &task->embeddings[place].key, vector);
+        task->unstored++;
+    }
+    task->embeddings[place].vector = kept;
+    AUTO_FREE size_t *places = take_unstored_locked(task, &unstored);
+    pthread_mutex_unlock(&embedding->lock);
+    ibid_error error = {0};
+    if (places && store_ahead(embedding, task, places, unstored, &error) != IBID_OK)
+        pipeline_fail(embedding->pipeline, &error);
+    credit(embedding, task);
+    pthread_mutex_lock(&embedding->lock);
+    const bool last = --task->unfinished == 0;
+    pthread_mutex_unlock(&embedding->lock);
+    if (last)
+        pass_on(embedding, task);
+}
+
 static void finish_batch(struct embedding *embedding, struct batch *batch, const bool *ok)
 {
     int64_t embedded = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        struct task *task = batch->tasks[i];
-        const float *vector = batch->vectors + i * embedding->dimension;
-        float *place = NULL;
-        pthread_mutex_lock(&embedding->lock);
-        if (ok[i]) {
-            place = vector_of(embedding, task, batch->places[i]);
-            memcpy(place, vector, embedding->dimension * sizeof *place);
-            keep_recent_locked(embedding, &task->embeddings[batch->places[i]].key, vector);
-            embedded++;
-        }
-        const bool last = settle_locked(task, batch->places[i], place);
-        pthread_mutex_unlock(&embedding->lock);
-        if (last)
-            pass_on(embedding, task);
+        const float *vector = ok[i] ? batch->vectors + i * embedding->dimension : NULL;
+        finish_text(embedding, batch->tasks[i], batch->places[i], vector);
+        embedded += ok[i];
     }
     progress_embedded(embedding->pipeline->progress, embedded, 0);
 }

@@ -72,6 +72,13 @@ static void sample(struct progress *progress)
         .at_us = now, .done = progress->status.done, .bytes = progress->status.done_bytes};
 }
 
+void progress_worked(struct progress *progress, int64_t bytes)
+{
+    lock(progress)->done_bytes += bytes;
+    sample(progress);
+    unlock(progress);
+}
+
 void progress_done(struct progress *progress, int64_t bytes)
 {
     struct ingest_status *status = lock(progress);
@@ -186,7 +193,8 @@ void progress_end(struct progress *progress, enum run_state state, const char *m
     unlock(progress);
 }
 
-/* By documents and by bytes, whichever says longer: neither alone knows what is still to come. */
+/* By the rate of the last seconds: in bytes, for documents differ in size, or in documents where the source
+ * tells no sizes. */
 static double time_left(const struct progress *progress, int64_t now)
 {
     const struct ingest_status *status = &progress->status;
@@ -194,13 +202,14 @@ static double time_left(const struct progress *progress, int64_t now)
         return NAN;
     const struct rate_sample *first = &progress->samples[0];
     const double span = (double)(now - first->at_us) / SECOND_US;
-    const double documents = (double)(status->done - first->done) / span;
-    const double bytes = (double)(status->done_bytes - first->bytes) / span;
-    if (span < 0.5 || documents <= 0)
+    const double bytes = (double)(status->done_bytes - first->bytes),
+                 left = (double)(status->total - status->done);
+    if (span < 0.5)
         return NAN;
-    const double by_count = (double)(status->total - status->done) / documents;
-    const double by_size = bytes > 0 ? (double)(status->total_bytes - status->done_bytes) / bytes : 0;
-    return by_count > by_size ? by_count : by_size;
+    if (status->total_bytes > 0)
+        return bytes > 0 ? (double)(status->total_bytes - status->done_bytes) / bytes * span : NAN;
+    const double documents = (double)(status->done - first->done);
+    return documents > 0 ? left / documents * span : NAN;
 }
 
 static int more_frequent(const void *a, const void *b)

@@ -25,7 +25,9 @@ void progress_release(struct progress *progress);
 void progress_listed(struct progress *progress, int64_t discovered, int64_t unchanged, int64_t total,
                      int64_t total_bytes);
 void progress_listing_over(struct progress *progress);
-/* A document of `total` is done with, committed. */
+/* Part of a document is done: bytes of it. */
+void progress_worked(struct progress *progress, int64_t bytes);
+/* A document of `total` is done with, committed; `bytes`: what progress_worked was not told of it. */
 void progress_done(struct progress *progress, int64_t bytes);
 void progress_indexed(struct progress *progress, int64_t chunks, int64_t bytes, int64_t tokens);
 void progress_unchanged(struct progress *progress, bool moved);

@@ -227,7 +227,7 @@ static void count_task(struct progress *progress, const struct task *task, int64
     default:
         progress_unchanged(progress, task->fate == TASK_MOVED);
     }
-    progress_done(progress, task->work->size);
+    progress_done(progress, (task->work->size > 0 ? task->work->size : 0) - task->credited);
 }
 
 /* The bytes that an upload had before are kept for nothing, unless another document has the same. */

@@ -63,9 +63,11 @@ struct task {
     /* Embedding; embeddings is NULL without an embedder. */
     struct chunk_embedding *embeddings;
     float *vectors;   /* chunk_count x dimension; rows of known keys stay empty */
-    bool *cached;     /* the key has a vector in the records */
+    bool *cached;     /* the records have its vector */
     size_t next_text; /* the first that was not handed out for embedding */
     size_t unfinished;
+    size_t unstored;  /* embedded, and stored by no transaction yet */
+    int64_t credited; /* bytes of the document that the progress has counted as done */
 };
 
 struct task *task_new(struct work *take_work) __attribute__((returns_nonnull));

@@ -28,6 +28,8 @@ struct place {
     int64_t source_id;
 };
 
+static const char *chunk_size = "512";
+
 static struct instance_settings *settings_for(const char *provider)
 {
     struct instance_settings *settings = instance_settings_new();
@@ -38,7 +40,7 @@ static struct instance_settings *settings_for(const char *provider)
                                   {"extract.sandbox", "auto"},
                                   {"ingest.workers", "2"},
                                   {"ingest.commit_interval", "50ms"},
-                                  {"index.store", "memory"}};
+                                  {"ingest.chunk_size", chunk_size}};
     for (size_t i = 0; i < COUNT_OF(set); i++)
         assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
     const char *libexec = getenv("IBID_LIBEXEC");
@@ -314,6 +316,26 @@ static void without_a_model_words_are_found_and_vectors_come_later(void **state)
     end_place(&place);
 }
 
+static void a_long_document_is_stored_in_parts_and_shown_whole(void **state)
+{
+    chunk_size = "16";
+    struct place place = new_place("hash");
+    chunk_size = "512";
+    AUTO_BUFFER text = BUFFER(1024 * 1024);
+    for (int i = 0; i < 2000; i++)
+        buffer_printf(&text, "Sentence number %d of a document that is long but dull, to its end. ", i);
+    write_document(&place, "long.txt", text.data);
+    const struct ingest_status status = run(&place);
+    assert_counts(&status, 1, 0, 0, 0, 0);
+    assert_true(status.progress.chunks >= 2000);
+    assert_int_equal(status.embedded + status.reused, status.progress.chunks);
+    assert_int_equal(status.done_bytes, status.total_bytes);
+    const struct collection_counts counts = collection_counts(&place);
+    assert_int_equal(counts.rows, status.progress.chunks);
+    assert_int_equal(counts.pending_rows, 0);
+    end_place(&place);
+}
+
 static void one_run_at_a_time(void **state)
 {
     struct place place = new_place("hash");
@@ -455,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_copy_is_a_document_of_its_own),
         cmocka_unit_test(what_is_removed_by_request_stays_away),
         cmocka_unit_test(without_a_model_words_are_found_and_vectors_come_later),
+        cmocka_unit_test(a_long_document_is_stored_in_parts_and_shown_whole),
         cmocka_unit_test(one_run_at_a_time),
         cmocka_unit_test(uploads_are_kept_replaced_and_removed),
         cmocka_unit_test(names_of_uploads_are_checked),
