@@ -21,6 +21,8 @@ struct uploads;
 
 struct ingest {
     struct ingest_host *host;
+    pthread_rwlock_t
+        uploading; /* read: bytes are put that no document names yet; write: such bytes are looked for */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t ended;
     struct job *job; /* the last run; NULL before the first */

@@ -20,6 +20,7 @@ ibid_code ingest_open(struct ingest_host *host, struct ingest **ret, ibid_error 
     TRY(end_interrupted(host, err));
     struct ingest *ingest = xcalloc(1, sizeof *ingest);
     ingest->host = host;
+    pthread_rwlock_init(&ingest->uploading, NULL);
     pthread_mutex_init(&ingest->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -46,6 +47,7 @@ void ingest_close(struct ingest *ingest)
     if (ingest->joinable)
         pthread_join(ingest->thread, NULL);
     job_free(ingest->job);
+    pthread_rwlock_destroy(&ingest->uploading);
     pthread_mutex_destroy(&ingest->lock);
     pthread_cond_destroy(&ingest->ended);
     free(ingest);

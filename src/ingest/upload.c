@@ -288,11 +288,16 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
 ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *upload, int64_t *ret_document_id,
                         bool *ret_replaced, ibid_error *err)
 {
-    TRY(check_name(upload->name, err));
     struct sha256 sha256;
     int64_t size;
-    TRY(blob_store_put(ingest->host->blobs, upload->fd, ingest->host->max_file_size, &sha256, &size, err));
-    TRY(note_upload(ingest, upload, &sha256, size, ret_document_id, ret_replaced, err));
+    TRY(check_name(upload->name, err));
+    pthread_rwlock_rdlock(&ingest->uploading);
+    ibid_code code =
+        blob_store_put(ingest->host->blobs, upload->fd, ingest->host->max_file_size, &sha256, &size, err);
+    if (code == IBID_OK)
+        code = note_upload(ingest, upload, &sha256, size, ret_document_id, ret_replaced, err);
+    pthread_rwlock_unlock(&ingest->uploading);
+    TRY(code);
     enqueue(ingest->uploads, *ret_document_id);
     return IBID_OK;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "ingest/blobs.h"
 #include "instance/follower.h"
 #include "instance/parts.h"
 #include "records/collection.h"
@@ -33,13 +34,19 @@ static ibid_code verify_records(struct instance *instance, bool repair, struct f
     if (count)
         return IBID_OK;
     AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(instance->metadata, repair ? TRANSACTION_WRITE : TRANSACTION_READ, &transaction, err));
+    TRY(transaction_begin(instance->metadata, repair ? TRANSACTION_WRITE : TRANSACTION_READ, &transaction,
+                          err));
     TRY(records_verify(transaction, repair, findings->arena, &found, &count, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
     for (size_t i = 0; i < count; i++)
         add(findings, arena_printf(findings->arena, "records, %s", found[i].place), found[i].problem,
             found[i].repaired);
     return IBID_OK;
+}
+
+static void add_blob_finding(const char *problem, bool repaired, void *context)
+{
+    add(context, "blobs", problem, repaired);
 }
 
 static ibid_code verify_collection(struct instance *instance, int64_t collection_id, bool repair,
@@ -78,6 +85,8 @@ ibid_code instance_verify(struct instance *instance, bool repair, struct arena *
     if (code == IBID_OK)
         code = verify_index(instance, repair, &findings, err);
     follower_resume(instance->follower);
+    if (code == IBID_OK)
+        code = ingest_check_blobs(instance->ingest, repair, add_blob_finding, &findings, err);
     if (code == IBID_OK) {
         struct instance_finding *items = ARENA_ARRAY(arena, struct instance_finding, findings.count);
         for (size_t i = 0; i < findings.count; i++)

@@ -416,6 +416,39 @@ static void uploads_are_kept_replaced_and_removed(void **state)
     end_place(&place);
 }
 
+static size_t count_findings(struct place *place, bool repair)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct instance_finding *findings;
+    size_t count;
+    assert_ok(instance_verify(place->instance, repair, &arena, &findings, &count, err));
+    for (size_t i = 0; i < count; i++)
+        print_message("%s: %s\n", findings[i].place, findings[i].problem);
+    return count;
+}
+
+static void verify_looks_at_the_bytes_of_uploads(void **state)
+{
+    struct place place = new_place("hash");
+    bool replaced;
+    upload(&place, "notes.txt", "Remember the milk.", &replaced);
+    assert_int_equal(count_findings(&place, false), 0);
+    AUTO_FREE char *path = path_join(place.root, "stray");
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_ok(file_write_fd(fd, "left by a crash", 15, err));
+    struct sha256 stray;
+    int64_t size;
+    assert_ok(blob_store_put(instance_blobs(place.instance), fd, 1000, &stray, &size, err));
+    close(fd);
+    assert_int_equal(count_findings(&place, false), 1);
+    assert_int_equal(count_findings(&place, true), 1);
+    assert_int_equal(count_findings(&place, false), 0);
+    const struct sha256 kept = sha256_of("Remember the milk.", 18);
+    assert_ok(blob_store_remove(instance_blobs(place.instance), &kept, err));
+    assert_int_equal(count_findings(&place, true), 1); /* what is lost is lost */
+    end_place(&place);
+}
+
 static void names_of_uploads_are_checked(void **state)
 {
     struct place place = new_place("hash");
@@ -435,13 +468,7 @@ static void verify_finds_nothing_wrong(void **state)
     struct place place = new_place("hash");
     write_examples(&place);
     run(&place);
-    AUTO_ARENA arena = ARENA_INIT;
-    struct instance_finding *findings;
-    size_t count;
-    assert_ok(instance_verify(place.instance, false, &arena, &findings, &count, err));
-    for (size_t i = 0; i < count; i++)
-        print_message("%s: %s\n", findings[i].place, findings[i].problem);
-    assert_int_equal(count, 0);
+    assert_int_equal(count_findings(&place, false), 0);
     end_place(&place);
 }
 
@@ -480,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_long_document_is_stored_in_parts_and_shown_whole),
         cmocka_unit_test(one_run_at_a_time),
         cmocka_unit_test(uploads_are_kept_replaced_and_removed),
+        cmocka_unit_test(verify_looks_at_the_bytes_of_uploads),
         cmocka_unit_test(names_of_uploads_are_checked),
         cmocka_unit_test(verify_finds_nothing_wrong),
         cmocka_unit_test(a_folder_that_is_gone_loses_nothing),

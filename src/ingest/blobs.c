@@ -1,0 +1,153 @@
+#include "ingest/blobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ingest/engine.h"
+#include "records/bootstrap.h"
+#include "records/document.h"
+#include "records/ledger.h"
+#include "records/workspace.h"
+
+enum { PAGE = 500 };
+
+struct check {
+    struct ingest *ingest;
+    bool repair;
+    blob_finding *report;
+    void *context;
+    struct sha256 *wanted; /* in order */
+    size_t count, capacity;
+    struct sha256 *orphans;
+    size_t orphan_count, orphan_capacity;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct sha256));
+}
+
+/* A scope over all there is: this is about what is stored, not about what someone may read. */
+static ibid_code everything(struct transaction *transaction, struct arena *arena, struct scope *ret,
+                            ibid_error *err)
+{
+    struct workspace *workspaces;
+    size_t count;
+    TRY(workspace_list(transaction, arena, &workspaces, &count, err));
+    int64_t *ids = ARENA_ARRAY(arena, int64_t, count);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = workspaces[i].id;
+    *ret = (struct scope){ids, count, ids, count};
+    return IBID_OK;
+}
+
+static void want(struct check *check, const struct sha256 *sha256)
+{
+    GROW(check->wanted, check->count, check->capacity);
+    check->wanted[check->count++] = *sha256;
+}
+
+static void check_bytes(struct check *check, const struct document *document)
+{
+    int fd;
+    ibid_error error = {0};
+    char line[600];
+    if (blob_store_open_blob(check->ingest->host->blobs, &document->sha256, true, &fd, &error) == IBID_OK) {
+        close(fd);
+        return;
+    }
+    snprintf(line, sizeof line, "document %lld: %s", (long long)document->id, error.message);
+    check->report(line, false, check->context);
+}
+
+static ibid_code check_documents(struct check *check, struct transaction *transaction, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct scope scope;
+    TRY(everything(transaction, &arena, &scope, err));
+    struct document_query query = {.limit = PAGE, .processing_state = -1, .title_contains = STR_EMPTY};
+    for (bool more = true; more;) {
+        AUTO_ARENA page = ARENA_INIT;
+        struct document *documents;
+        size_t count;
+        TRY(document_list(transaction, &scope, &query, &page, &documents, &count, &more, err));
+        for (size_t i = 0; i < count; i++) {
+            query.after_id = documents[i].id;
+            if (!documents[i].blob || !documents[i].has_sha256)
+                continue;
+            want(check, &documents[i].sha256);
+            check_bytes(check, &documents[i]);
+        }
+    }
+    return IBID_OK;
+}
+
+/* New bytes of an upload that waits are in the ledger only. */
+static ibid_code want_waiting(struct check *check, struct transaction *transaction, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str after = STR_EMPTY;
+    for (;;) {
+        struct ledger_line *lines;
+        size_t count;
+        TRY(ledger_list(transaction, UPLOAD_SOURCE_ID, LEDGER_SEEN, after, PAGE, &arena, &lines, &count,
+                        err));
+        for (size_t i = 0; i < count; i++)
+            if (lines[i].has_sha256)
+                want(check, &lines[i].sha256);
+        if (count < PAGE)
+            return IBID_OK;
+        after = lines[count - 1].external_key;
+    }
+}
+
+static ibid_code note_orphan(const struct sha256 *hash, int64_t size, void *context, ibid_error *err)
+{
+    struct check *check = context;
+    if (check->count && bsearch(hash, check->wanted, check->count, sizeof *hash, by_bytes))
+        return IBID_OK;
+    GROW(check->orphans, check->orphan_count, check->orphan_capacity);
+    check->orphans[check->orphan_count++] = *hash;
+    return IBID_OK;
+}
+
+static ibid_code check_orphans(struct check *check, ibid_error *err)
+{
+    struct blob_store *blobs = check->ingest->host->blobs;
+    if (check->count)
+        qsort(check->wanted, check->count, sizeof *check->wanted, by_bytes);
+    TRY(blob_store_list(blobs, note_orphan, check, err));
+    for (size_t i = 0; i < check->orphan_count; i++) {
+        char hex[SHA256_HEX_SIZE], line[160];
+        sha256_to_hex(&check->orphans[i], hex);
+        if (check->repair)
+            TRY(blob_store_remove(blobs, &check->orphans[i], err));
+        snprintf(line, sizeof line, "%s: bytes of no document", hex);
+        check->report(line, check->repair, check->context);
+    }
+    return IBID_OK;
+}
+
+static ibid_code check_all(struct check *check, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(check->ingest->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(check_documents(check, transaction, err));
+    TRY(want_waiting(check, transaction, err));
+    transaction_rollback(transaction_take(&transaction));
+    return check_orphans(check, err);
+}
+
+ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, blob_finding *report, void *context,
+                             ibid_error *err)
+{
+    struct check check = {.ingest = ingest, .repair = repair, .report = report, .context = context};
+    pthread_rwlock_wrlock(&ingest->uploading);
+    const ibid_code code = check_all(&check, err);
+    pthread_rwlock_unlock(&ingest->uploading);
+    free(check.wanted);
+    free(check.orphans);
+    return code;
+}
