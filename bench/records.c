@@ -4,7 +4,8 @@
  *
  * Publishes documents of random words (chunks of about 800 bytes) into a new store in FOLDER, in transactions
  * of `group` documents, then reads all rows as a vector store would, looks up vectors and hits, and edits,
- * removes and sweeps documents. Prints one line a step: what, how many, seconds, how many a second. */
+ * removes and sweeps documents. Prints one line a step: what, how many, wall time and rate, CPU time
+ * in all and for each (the figure to go by on a machine that has other work). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -90,10 +91,27 @@ static uint64_t next_random(struct bench *bench)
     return bench->random;
 }
 
-static void report(const char *what, int64_t count, int64_t start_us)
+/* When a step began. */
+struct moment {
+    int64_t wall_us, cpu_us;
+};
+
+static struct moment now(void)
 {
-    const double seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
-    printf("%-44s %10lld  %8.2f s  %10.0f /s\n", what, (long long)count, seconds, (double)count / seconds);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const int64_t seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
+    return (struct moment){clock_monotonic_us(),
+                           seconds * SECOND_US + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec};
+}
+
+static void report(const char *what, int64_t count, struct moment start)
+{
+    const struct moment end = now();
+    const double wall = (double)(end.wall_us - start.wall_us) / 1e6,
+                 cpu = (double)(end.cpu_us - start.cpu_us) / 1e6;
+    printf("%-40s %10lld %9.2f s %10.0f /s %9.2f s CPU %8.1f us each\n", what, (long long)count, wall,
+           (double)count / wall, cpu, cpu * 1e6 / (double)count);
     fflush(stdout);
 }
 
@@ -191,7 +209,8 @@ static void measure_publishing(struct bench *bench)
 {
     const int64_t documents = bench->settings.chunks / bench->settings.per_document;
     const int64_t step = documents >= 10 ? documents / 10 : 1;
-    int64_t start = clock_monotonic_us(), reported = 0;
+    struct moment start = now();
+    int64_t reported = 0;
     while (bench->documents < documents) {
         struct transaction *transaction;
         MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
@@ -204,14 +223,14 @@ static void measure_publishing(struct bench *bench)
                      (long long)(bench->documents * bench->settings.per_document));
             report(what, (bench->documents - reported) * bench->settings.per_document, start);
             reported = bench->documents;
-            start = clock_monotonic_us();
+            start = now();
         }
     }
 }
 
 static void measure_feed(struct bench *bench, const char *what, int64_t after_seq)
 {
-    const int64_t start = clock_monotonic_us();
+    const struct moment start = now();
     int64_t total = 0;
     for (size_t count = 1; count;) {
         AUTO_ARENA arena = ARENA_INIT;
@@ -231,7 +250,7 @@ static void measure_lookups(struct bench *bench)
     const int64_t all = bench->documents * bench->settings.per_document;
     AUTO_FREE float *out = xcalloc(ROWS * (size_t)bench->settings.dimension, sizeof *out);
     int64_t ids[ROWS];
-    int64_t start = clock_monotonic_us();
+    struct moment start = now();
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < ROWS; i++)
             ids[i] = 1 + (int64_t)(next_random(bench) % (uint64_t)all);
@@ -239,7 +258,7 @@ static void measure_lookups(struct bench *bench)
     }
     report("vectors of 100 random rows", ROUNDS, start);
     const struct scope scope = {(const int64_t[]){DEFAULT_WORKSPACE_ID}, 1, NULL, 0};
-    start = clock_monotonic_us();
+    start = now();
     for (int round = 0; round < ROUNDS; round++) {
         AUTO_ARENA arena = ARENA_INIT;
         struct transaction *transaction;
@@ -252,7 +271,7 @@ static void measure_lookups(struct bench *bench)
         transaction_rollback(transaction);
     }
     report("read and check 20 random hits", ROUNDS, start);
-    start = clock_monotonic_us();
+    start = now();
     struct transaction *transaction;
     int64_t counts[PROCESSING_STATE_COUNT];
     MUST(transaction_begin(bench->store, TRANSACTION_READ, &transaction, err));
@@ -265,7 +284,8 @@ static void measure_changes(struct bench *bench)
 {
     const int64_t count = bench->documents < 1000 ? bench->documents : 1000;
     struct transaction *transaction;
-    int64_t start = clock_monotonic_us(), before, i = 0;
+    struct moment start = now();
+    int64_t before, i = 0;
     MUST(bench->rows->latest_seq(bench->rows, DEFAULT_COLLECTION_ID, &before, err));
     while (i < count) {
         MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
@@ -276,7 +296,7 @@ static void measure_changes(struct bench *bench)
     }
     report("edit documents (one chunk changed)", count, start);
     measure_feed(bench, "read the rows of those edits", before);
-    start = clock_monotonic_us();
+    start = now();
     MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
     for (i = 1; i <= count; i++) {
         struct removal removal;
@@ -284,7 +304,7 @@ static void measure_changes(struct bench *bench)
     }
     MUST(transaction_commit(transaction, err));
     report("remove documents", count, start);
-    start = clock_monotonic_us();
+    start = now();
     int64_t swept = 0;
     for (struct sweep_result result = {.more = true}; result.more; swept += result.rows) {
         MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
@@ -299,7 +319,7 @@ static void open_store(struct bench *bench, const char *folder, struct arena *ar
     const struct metadata_store_ops *ops = metadata_store_registry[0];
     void *options = arena_alloc(arena, ops->options_size);
     option_set_defaults(ops->options, options, arena);
-    const int64_t start = clock_monotonic_us();
+    const struct moment start = now();
     MUST(metadata_store_open(ops, &(struct metadata_store_context){.folder = folder, .create = true}, options,
                              &bench->store, err));
     report("open", 1, start);
@@ -308,7 +328,7 @@ static void open_store(struct bench *bench, const char *folder, struct arena *ar
 
 static void close_store(struct bench *bench)
 {
-    const int64_t start = clock_monotonic_us();
+    const struct moment start = now();
     row_source_free(bench->rows);
     metadata_store_close(bench->store);
     report("close", 1, start);

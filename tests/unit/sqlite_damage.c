@@ -382,7 +382,7 @@ static void a_kill_while_publishing_loses_nothing_acknowledged(void **state)
     test_commit(transaction);
     test_store_shut(store);
     const char *rounds_text = getenv("IBID_TEST_KILLS");
-    const int rounds = rounds_text ? (int)strtol(rounds_text, NULL, 10) : 15;
+    const int rounds = rounds_text ? (int)strtol(rounds_text, NULL, 10) : 8;
     int acknowledged[10] = {0};
     unsigned seed = 42;
     for (int round = 0; round < rounds; round++) {
