@@ -30,31 +30,43 @@ static int hex_value(char digit)
     return found ? (int)(found - hex_digits) : -1;
 }
 
+/* Reads one escape behind its backslash; how many bytes of the key it takes, 0 when it is none. */
+static size_t unescape(struct str rest, char *out)
+{
+    if (rest.size >= 1 && rest.data[0] == '\\') {
+        *out = '\\';
+        return 1;
+    }
+    if (rest.size < 3 || rest.data[0] != 'x')
+        return 0;
+    const int high = hex_value(rest.data[1]), low = hex_value(rest.data[2]);
+    if (high < 0 || low < 0)
+        return 0;
+    *out = (char)(high << 4 | low);
+    return 3;
+}
+
 bool folder_name_from_key(struct str key, struct arena *arena, struct str *ret)
 {
     char *out = arena_alloc(arena, key.size + 1);
     size_t size = 0;
     for (size_t at = 0; at < key.size; at++) {
-        if (key.data[at] == '\0')
-            return false;
-        if (key.data[at] != '\\') {
-            out[size++] = key.data[at];
-            continue;
+        out[size] = key.data[at];
+        if (key.data[at] == '\\') {
+            const size_t taken = unescape(str_slice(key, at + 1, key.size), &out[size]);
+            if (taken == 0)
+                return false;
+            at += taken;
         }
-        if (at + 1 < key.size && key.data[at + 1] == '\\') {
-            out[size++] = '\\';
-            at += 1;
-            continue;
-        }
-        if (at + 3 >= key.size || key.data[at + 1] != 'x')
-            return false;
-        const int high = hex_value(key.data[at + 2]), low = hex_value(key.data[at + 3]);
-        if (high < 8 || low < 0) /* only bytes above ASCII are ever escaped */
-            return false;
-        out[size++] = (char)(high << 4 | low);
-        at += 3;
+        size++;
     }
-    *ret = (struct str){out, size};
+    /* What was not escaped as it is done here is another spelling, of a name that has its key already. */
+    const struct str name = {out, size};
+    AUTO_BUFFER again = BUFFER(4 * size + 1);
+    folder_name_append_key(&again, name);
+    if (memchr(out, '\0', size) || !str_equal(buffer_str(&again), key))
+        return false;
+    *ret = name;
     return true;
 }
 

@@ -10,7 +10,7 @@
 /* Appends a name as key text: each byte that is not well-formed UTF-8 becomes \xNN, a backslash \\, so that
  * every key leads back to exactly one name. */
 void folder_name_append_key(struct buffer *out, struct str name);
-/* The bytes of a key; false when it was not made by folder_name_append_key. */
+/* The bytes of a key; false when folder_name_append_key cannot have made it. */
 bool folder_name_from_key(struct str key, struct arena *arena, struct str *ret);
 /* Appends "file://" and the absolute path, percent-encoded (RFC 3986, RFC 8089). */
 void folder_name_append_url(struct buffer *out, struct str path);
