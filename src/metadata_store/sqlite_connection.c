@@ -97,7 +97,7 @@ static ibid_code connection_configure(struct connection *connection, const struc
     return connection_execute(
         connection,
         "PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA synchronous = FULL;"
-        "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON;"
+        "PRAGMA temp_store = MEMORY;"
         "PRAGMA wal_autocheckpoint = 0;",
         err);
 }
