@@ -54,12 +54,18 @@ static pdf::word word_of(const uint8_t *data)
     return word;
 }
 
+/* Rows of dots are leaders, which may go. */
+static bool must_stay(const std::string &text, const pdf::box &place)
+{
+    return text.find_first_not_of('.') != std::string::npos && place.x1 > place.x0;
+}
+
 static size_t count_places(const std::vector<pdf::block> &blocks)
 {
     size_t count = 0;
     for (const pdf::block &block : blocks) {
         for (const pdf::piece &piece : block.pieces)
-            count += !piece.text.empty() && piece.place.x1 > piece.place.x0;
+            count += must_stay(piece.text, piece.place);
         count += count_places(block.children);
     }
     return count;
@@ -98,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         content = pdf::lay_out(page, profile);
         size_t places = 0;
         for (const pdf::word &word : page.words)
-            places += word.place.x1 > word.place.x0;
+            places += must_stay(word.text, word.place);
         if (count_places(content.before) + count_places(content.body) + count_places(content.after) < places)
             abort();
         writer.add(std::move(content));

@@ -5,6 +5,7 @@
 #include "extract/pdf/hidden_text.h"
 #include "extract/pdf/hyphens.h"
 #include "extract/pdf/lines.h"
+#include "extract/pdf/page_store.h"
 #include "extract/pdf/stream_order.h"
 #include "extract/pdf/text.h"
 #include "extract/pdf/titles.h"
@@ -361,6 +362,31 @@ static void single_short_words_are_not_called_hidden(void **)
     assert_true(page.words[2].hidden && page.words[3].hidden);
 }
 
+static void pages_come_back_from_the_store(void **)
+{
+    pdf::page page = sheet::blank(7);
+    put(page, 10, 20, "some words of it", 9, sheet::BOLD | sheet::HIDDEN);
+    page.words[1].text = std::string(1000, 'x');
+    page.words[2].rotation = 3;
+    page.words[3].soft_hyphen = true;
+    std::vector<pdf::word> before = page.words;
+    pdf::page_store store(2000);
+    std::string packed;
+    assert_true(store.keep(page, packed));
+    assert_true(page.words.empty());
+    pdf::page_store::unpack(packed, page);
+    assert_int_equal(page.words.size(), before.size());
+    for (size_t i = 0; i < before.size(); i++) {
+        const pdf::word &a = page.words[i], &b = before[i];
+        assert_same(a.text, b.text);
+        assert_true(a.place.x0 == b.place.x0 && a.place.y1 == b.place.y1 && a.size == b.size);
+        assert_true(a.rotation == b.rotation && a.bold && a.hidden && a.soft_hyphen == b.soft_hyphen);
+        assert_true(a.space_after == b.space_after && !a.fixed_pitch);
+    }
+    assert_false(store.keep(page, packed));
+    assert_int_equal(page.words.size(), before.size());
+}
+
 static void titles_worth_the_name_are_kept(void **)
 {
     static const struct {
@@ -400,6 +426,7 @@ int main(void)
         cmocka_unit_test(texts_on_each_other_are_taken_apart),
         cmocka_unit_test(hidden_text_is_suspected),
         cmocka_unit_test(single_short_words_are_not_called_hidden),
+        cmocka_unit_test(pages_come_back_from_the_store),
         cmocka_unit_test(titles_worth_the_name_are_kept),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <sys/resource.h>
 
 #include "extract/extractor.h"
 #include "extract/pdf/garbage.h"
 #include "extract/pdf/hidden_text.h"
 #include "extract/pdf/layout.h"
+#include "extract/pdf/page_store.h"
 #include "extract/pdf/pdf_document.h"
 #include "extract/pdf/stream_order.h"
 #include "extract/pdf/text.h"
@@ -25,12 +27,22 @@ namespace pdf
 namespace
 {
 
-enum {
-    KEPT_WORDS = 500000, /* of pages read once: about 50 MB; those beyond are read again */
-    FAILED_PAGES = 100,  /* in a row: the page count lies */
-};
+enum { FAILED_PAGES = 100 }; /* in a row: the page count lies */
 
+constexpr size_t KEPT_BYTES = 64 << 20;           /* of pages read once; those beyond are read again */
 constexpr int64_t DRAWING_BUDGET = 5 * SECOND_US; /* of CPU, for finding hidden text */
+/* Parts of the limit of CPU time after which no more pages are read, and none written: what there
+ * is by then is worth more than nothing. */
+constexpr double READING_SHARE = 0.6, WRITING_SHARE = 0.9;
+
+/* How much of the process's CPU time is used up; 0 when there is no limit. */
+double used_cpu_share()
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur == 0)
+        return 0;
+    return static_cast<double>(clock_thread_cpu_us()) / (static_cast<double>(limit.rlim_cur) * SECOND_US);
+}
 
 /* How the extraction ended. Without a destructor, so that the emitter may leave from beside it. */
 struct ending {
@@ -63,8 +75,9 @@ class extractor
   private:
     struct kept_page {
         struct page page;
+        std::string packed;   /* its words, when they are kept */
         bool present = false; /* there is such a page */
-        bool kept = false;    /* its words are in `page` */
+        bool kept = false;
         bool garbage = false;
     };
 
@@ -73,8 +86,8 @@ class extractor
     pdf_document document;
     document_profile profile;
     std::vector<kept_page> pages;
-    size_t words_kept = 0;
-    uint32_t missing = 0, with_text = 0, needing_ocr = 0, garbled = 0, unchecked = 0;
+    page_store store{KEPT_BYTES};
+    uint32_t missing = 0, unread = 0, with_text = 0, needing_ocr = 0, garbled = 0, unchecked = 0;
     size_t hidden_words = 0;
     bool hides_text = false;  /* perhaps: pages are drawn to see */
     int64_t drawing_time = 0; /* microseconds spent on that */
@@ -107,6 +120,10 @@ void extractor::learn_pages()
         profile.style.add_bookmark(bookmark.title, bookmark.depth);
     uint32_t failed_in_a_row = 0, count = document.page_count();
     for (uint32_t index = 0; index < count && failed_in_a_row < FAILED_PAGES; index++) {
+        if (used_cpu_share() > READING_SHARE) {
+            unread = count - index;
+            break;
+        }
         pages.emplace_back();
         kept_page &kept = pages.back();
         kept.present = read(index, &kept.page, &kept.garbage);
@@ -116,15 +133,12 @@ void extractor::learn_pages()
         profile.learn(kept.page);
         with_text += !kept.page.words.empty();
         garbled += kept.garbage;
-        kept.kept = words_kept + kept.page.words.size() <= KEPT_WORDS;
-        if (kept.kept)
-            words_kept += kept.page.words.size();
-        else
-            kept.page.words = {};
+        kept.kept = store.keep(kept.page, kept.packed);
+        kept.page.words = {};
     }
     if (failed_in_a_row == FAILED_PAGES)
         pages.resize(pages.size() - FAILED_PAGES);
-    missing = count - static_cast<uint32_t>(pages.size());
+    missing = count - unread - static_cast<uint32_t>(pages.size());
     for (const kept_page &kept : pages)
         missing += !kept.present;
     profile.settle();
@@ -167,7 +181,13 @@ void extractor::write_pages()
         kept_page kept = std::move(pages[index]);
         if (!kept.present)
             continue;
-        if (!kept.kept && !read(index, &kept.page, &kept.garbage))
+        if (used_cpu_share() > WRITING_SHARE) {
+            unread += static_cast<uint32_t>(pages.size()) - index;
+            break;
+        }
+        if (kept.kept)
+            page_store::unpack(kept.packed, kept.page);
+        else if (!read(index, &kept.page, &kept.garbage))
             continue;
         find_hidden_words(index, kept.page);
         page_content content = lay_out_page(index, kept.page);
@@ -228,6 +248,11 @@ ending extractor::finish() const
                         "none of its pages has text; %u show something that OCR could read", needing_ocr);
     if (with_text == 0)
         return end_with(EXTRACTION_EMPTY, "its pages are empty");
+    if (unread)
+        return end_with(EXTRACTION_PARTIAL,
+                        "the last %u of %u pages were not read: they need more CPU time than the "
+                        "limit (extract.max_cpu_time)",
+                        unread, document.page_count());
     if (missing)
         return end_with(EXTRACTION_PARTIAL, "%u of %u pages could not be read", missing,
                         document.page_count());
