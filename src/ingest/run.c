@@ -155,6 +155,15 @@ static void *run_job(void *argument)
 
 /* ---- starting ------------------------------------------------------------------------------------ */
 
+/* Two paths may lie in one source. */
+static void add_source(struct job *job, int64_t id)
+{
+    for (size_t i = 0; i < job->source_count; i++)
+        if (job->source_ids[i] == id)
+            return;
+    job->source_ids[job->source_count++] = id;
+}
+
 /* The sources asked for, or all that are enabled and can be listed. */
 static ibid_code choose_sources(struct transaction *transaction, const struct ingest_request *request,
                                 struct job *job, ibid_error *err)
@@ -170,11 +179,11 @@ static ibid_code choose_sources(struct transaction *transaction, const struct in
         if (source.connector_id == UPLOAD_CONNECTOR_ID && request->kind == INGEST_INDEX)
             return fail(err, IBID_EINVAL,
                         "uploads are indexed as they come in: they are no source to be listed");
-        job->source_ids[job->source_count++] = request->source_ids[i];
+        add_source(job, request->source_ids[i]);
     }
     for (size_t i = 0; i < count; i++)
         if (all[i].enabled && (all[i].connector_id != UPLOAD_CONNECTOR_ID || request->kind == INGEST_RETRY))
-            job->source_ids[job->source_count++] = all[i].id;
+            add_source(job, all[i].id);
     return IBID_OK;
 }
 
@@ -273,12 +282,43 @@ void ingest_cancel(struct ingest *ingest)
 
 /* ---- folders --------------------------------------------------------------------------------------- */
 
+/* Whether a run over the source would list the path anyway. */
+static bool covers(const struct source *source, struct str location)
+{
+    if (source->connector_id != FOLDER_CONNECTOR_ID || !source->enabled || !str_is(source->options, "{}") ||
+        source->location.size >= location.size ||
+        memcmp(source->location.data, location.data, source->location.size) != 0)
+        return false;
+    const struct str below = str_slice(location, source->location.size, location.size);
+    bool hidden = false;
+    for (size_t i = 0; i + 1 < below.size; i++)
+        hidden |= below.data[i] == '/' && below.data[i + 1] == '.';
+    return (below.data[0] == '/' || str_ends_with(source->location, "/")) && !hidden;
+}
+
+/* The source of the folder that the path lies in; 0 when there is none. */
+static ibid_code find_covering(struct transaction *transaction, struct str location, int64_t *ret_id,
+                               ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct source *sources;
+    size_t count;
+    TRY(source_list(transaction, &arena, &sources, &count, err));
+    *ret_id = 0;
+    for (size_t i = 0; i < count && *ret_id == 0; i++)
+        if (covers(&sources[i], location))
+            *ret_id = sources[i].id;
+    return IBID_OK;
+}
+
 static ibid_code find_or_create(struct transaction *transaction, struct str location, struct str options,
                                 int64_t *ret_id, ibid_error *err)
 {
     TRY(source_find(transaction, FOLDER_CONNECTOR_ID, location, ret_id, err));
     if (*ret_id && options.size)
         return source_set_options(transaction, *ret_id, options, err);
+    if (*ret_id == 0 && options.size == 0)
+        TRY(find_covering(transaction, location, ret_id, err));
     if (*ret_id)
         return IBID_OK;
     const struct source draft = {

@@ -83,6 +83,7 @@ void ingest_cancel(struct ingest *ingest);
 
 /* The source that stands for a folder (or a single file), made when there is none. `options` is a JSON
  * object for the folder connector ("include", "exclude", ...); NULL leaves those of a source that is
- * there. IBID_ENOTFOUND when the path does not exist. */
+ * there. Without options, a path within the folder of another source (which has none either) gives that one,
+ * so that no file becomes two documents. IBID_ENOTFOUND when the path does not exist. */
 ibid_code ingest_folder_source(struct ingest *ingest, const char *path, const json_t *options,
                                int64_t *ret_source_id, ibid_error *err) MUST_CHECK;

@@ -119,7 +119,8 @@ static struct ingest_status run_as(struct place *place, const struct ingest_requ
 
 static struct ingest_status run(struct place *place)
 {
-    const struct ingest_request request = {.source_ids = &place->source_id, .source_count = 1};
+    const int64_t twice[] = {place->source_id, place->source_id}; /* counts once */
+    const struct ingest_request request = {.source_ids = twice, .source_count = 2};
     return run_as(place, &request);
 }
 
@@ -472,6 +473,30 @@ static void verify_finds_nothing_wrong(void **state)
     end_place(&place);
 }
 
+static void a_path_within_a_source_is_no_source_of_its_own(void **state)
+{
+    struct place place = new_place("hash");
+    struct ingest *ingest = instance_ingest(place.instance);
+    write_examples(&place);
+    AUTO_FREE char *file = path_join(place.documents, "bread.txt");
+    AUTO_FREE char *hidden = path_join(place.documents, ".hidden");
+    AUTO_FREE char *beside = xasprintf("%s-2", place.documents);
+    assert_ok(folder_make(hidden, err));
+    assert_ok(folder_make(beside, err));
+    int64_t id;
+    assert_ok(ingest_folder_source(ingest, file, NULL, &id, err));
+    assert_int_equal(id, place.source_id);
+    assert_ok(ingest_folder_source(ingest, hidden, NULL, &id, err));
+    assert_int_not_equal(id, place.source_id);
+    assert_ok(ingest_folder_source(ingest, beside, NULL, &id, err));
+    assert_int_not_equal(id, place.source_id);
+    AUTO_JSON *options = json_pack("{s:[s]}", "include", "*.txt");
+    assert_ok(ingest_folder_source(ingest, file, options, &id, err));
+    assert_int_not_equal(id, place.source_id);
+    assert_int_equal(ingest_folder_source(ingest, "/no/such/folder", NULL, &id, NULL), IBID_ENOTFOUND);
+    end_place(&place);
+}
+
 static void a_folder_that_is_gone_loses_nothing(void **state)
 {
     struct place place = new_place("hash");
@@ -510,6 +535,7 @@ int main(void)
         cmocka_unit_test(verify_looks_at_the_bytes_of_uploads),
         cmocka_unit_test(names_of_uploads_are_checked),
         cmocka_unit_test(verify_finds_nothing_wrong),
+        cmocka_unit_test(a_path_within_a_source_is_no_source_of_its_own),
         cmocka_unit_test(a_folder_that_is_gone_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
