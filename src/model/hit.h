@@ -16,15 +16,16 @@ struct text_range {
 
 /* How a score came about. A side that played no part is NAN. */
 struct hit_score {
-    double final;     /* what hits are ordered by: the weighted sum of the four parts */
-    double relevance; /* 0..1 among the candidates of this search */
+    double final;     /* what hits are ordered by: the weighted sum of the four parts; not below 0 */
+    double relevance; /* among the candidates of this search: 1 for the best on both sides, 0 where the best
+                         fifty end, lower beyond */
     double recency;   /* 0..1, newer is higher; the median of the candidates when no date is known */
     double trust;     /* 0..1, often updated sources are higher; likewise */
     double overlap;   /* 0..1: words and phrases of the query that stand in the chunk verbatim */
 
     double similarity;   /* clamp(1 - cosine distance, 0, 1) */
     double bm25;         /* >= 0 */
-    double dense;        /* similarity as it goes into relevance, 0..1 */
+    double dense;        /* similarity as it goes into relevance */
     double keyword;      /* bm25 as it goes into relevance, 0..1 */
     double dense_weight; /* relevance = dense_weight * dense + (1 - dense_weight) * keyword */
     double confidence;   /* 0..1, calibrated for the embedder: comparable between searches */

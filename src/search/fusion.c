@@ -48,7 +48,9 @@ double fusion_normalise(const struct fusion_side *side, double score)
         return 0;
     if (score >= side->high)
         return 1;
-    return score > side->low ? (score - side->low) / (side->high - side->low) : 0;
+    if (!(side->high > side->low))
+        return score < side->low ? -1 : 1;
+    return fmax((score - side->low) / (side->high - side->low), -1);
 }
 
 double fusion_dense_weight(const struct fusion_side *dense, const struct fusion_side *keyword,

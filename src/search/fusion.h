@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FUSION_POOL = 100 };
+enum { FUSION_POOL = 50 };
 
 /* The language factor where the embedder was not trained for the language of the query or the row. */
 #define FUSION_FOREIGN_LANGUAGE 0.25
@@ -37,7 +37,8 @@ struct fusion_side fusion_dense_side(const float *best, size_t count);
  * query fill the pool up with zeros. */
 struct fusion_side fusion_keyword_side(const float *best, size_t count, size_t rows);
 
-/* 0..1. NAN (a row without vector, a side that was not asked) gives 0. */
+/* From -1 to 1; below 0 for rows beyond the pool, so that far down the list they keep their order. NAN (a row
+ * without vector, a side that was not asked) gives 0. */
 double fusion_normalise(const struct fusion_side *side, double score);
 
 /* The weight of the dense side. A side that found nothing gets none. */

@@ -38,7 +38,7 @@ void ranking_fill_unknown(double *values, size_t stride, size_t count);
 double ranking_confidence(double similarity, double floor, double ceiling, double language_factor,
                           double coverage);
 
-/* The weighted sum, in units where the weights add up to 1. */
+/* The weighted sum, in units where the weights add up to 1; not clamped. */
 double ranking_final(const struct hit_score *score, const struct ranking_weights *weights);
 
 /* 1 - cosine distance in 0..1; NAN stays. */

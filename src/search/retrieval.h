@@ -36,7 +36,7 @@ ibid_code retrieval_run(struct selection *selection, struct retrieval_query *que
                         size_t k, double k1, double b, struct arena *arena, struct retrieval *ret,
                         ibid_error *err) MUST_CHECK;
 
-/* The relevance of a row for a language factor, 0..1, and the weight of its dense side. A row that has
+/* The relevance of a row for a language factor, at most 1, and the weight of its dense side. A row that has
  * no vector yet is judged by its words alone. */
 double retrieval_relevance(const struct retrieval *retrieval, const struct found_row *row,
                            double language_factor, double *ret_dense_weight);

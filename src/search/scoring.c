@@ -62,4 +62,6 @@ void scorer_finish(const struct scorer *scorer, struct scored_row *rows, size_t 
     for (size_t i = 0; i < count; i++)
         rows[i].score.final = ranking_final(&rows[i].score, &scorer->weights);
     qsort(rows, count, sizeof *rows, compare_scored);
+    for (size_t i = 0; i < count; i++)
+        rows[i].score.final = fmax(rows[i].score.final, 0);
 }

@@ -289,7 +289,7 @@ static ibid_code window_extend(struct search *search, const struct scorer *score
 }
 
 /* Rows that are ranked at least: beyond them nothing but relevance decides who may come in. */
-enum { WINDOW_MIN = 50, WINDOW_FACTOR = 3 };
+enum { WINDOW_MIN = 30, WINDOW_FACTOR = 3 };
 
 static size_t wanted_hits(const struct search *search)
 {

@@ -24,7 +24,8 @@ static void dense_side_measures_the_pool(void **state)
     assert_near(side.high, 0.9f);
     assert_true(fabs(side.prominence - (0.9 - mean) / deviation) < 1e-5);
     assert_near(fusion_normalise(&side, 0.9f), 1);
-    assert_near(fusion_normalise(&side, 0.1), 0);
+    assert_near(fusion_normalise(&side, 0.2f), 0);
+    assert_true(fabs(fusion_normalise(&side, 0.1) + 0.1 / 0.7) < 1e-6); /* beyond the pool */
     assert_true(fabs(fusion_normalise(&side, 0.55) - 0.5) < 1e-6);
     assert_near(fusion_normalise(&side, NAN), 0);
 }
@@ -34,13 +35,13 @@ static void keyword_side_fills_its_pool_with_zeros(void **state)
     const float best[] = {4, 2};
     struct fusion_side few = fusion_keyword_side(best, 2, 4), many = fusion_keyword_side(best, 2, 1000000);
     assert_near(few.prominence, (4 - 1.5) / sqrt((2.5 * 2.5 + 0.25 + 2 * 2.25) / 4));
-    assert_true(many.prominence > few.prominence); /* two of a hundred stand out more than two of four */
+    assert_true(many.prominence > few.prominence); /* two of fifty stand out more than two of four */
     assert_near(fusion_normalise(&few, 2), 0.5);
     assert_near(fusion_normalise(&few, 0), 0);
     assert_false(fusion_keyword_side(best, 0, 10).found);
 }
 
-static void only_the_best_hundred_count(void **state)
+static void only_the_pool_counts(void **state)
 {
     float best[150];
     for (size_t i = 0; i < COUNT_OF(best); i++)
@@ -72,6 +73,7 @@ static void rows_that_are_all_alike_weigh_by_language(void **state)
     assert_near(fusion_dense_weight(&dense, &keyword, 1, 1), 0.5);
     assert_near(fusion_dense_weight(&dense, &keyword, 1, FUSION_FOREIGN_LANGUAGE), 0.2);
     assert_near(fusion_normalise(&dense, 0.5), 1);
+    assert_near(fusion_normalise(&dense, 0.4), -1);
 }
 
 static void recency_halves_with_age(void **state)
@@ -141,7 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_side_measures_the_pool),
         cmocka_unit_test(keyword_side_fills_its_pool_with_zeros),
-        cmocka_unit_test(only_the_best_hundred_count),
+        cmocka_unit_test(only_the_pool_counts),
         cmocka_unit_test(weight_follows_the_evidence),
         cmocka_unit_test(rows_that_are_all_alike_weigh_by_language),
         cmocka_unit_test(recency_halves_with_age),
