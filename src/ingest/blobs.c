@@ -18,8 +18,9 @@ struct check {
     bool repair;
     blob_finding *report;
     void *context;
-    struct sha256 *wanted; /* in order */
-    size_t count, capacity;
+    struct transaction *transaction;
+    struct sha256 *waiting; /* new bytes of uploads, which only the ledger knows yet; in order */
+    size_t waiting_count, waiting_capacity;
     struct sha256 *orphans;
     size_t orphan_count, orphan_capacity;
 };
@@ -43,12 +44,6 @@ static ibid_code everything(struct transaction *transaction, struct arena *arena
     return IBID_OK;
 }
 
-static void want(struct check *check, const struct sha256 *sha256)
-{
-    GROW(check->wanted, check->count, check->capacity);
-    check->wanted[check->count++] = *sha256;
-}
-
 static void check_bytes(struct check *check, const struct document *document)
 {
     int fd;
@@ -62,51 +57,72 @@ static void check_bytes(struct check *check, const struct document *document)
     check->report(line, false, check->context);
 }
 
-static ibid_code check_documents(struct check *check, struct transaction *transaction, ibid_error *err)
+static ibid_code check_documents(struct check *check, ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
     struct scope scope;
-    TRY(everything(transaction, &arena, &scope, err));
+    TRY(everything(check->transaction, &arena, &scope, err));
     struct document_query query = {.limit = PAGE, .processing_state = -1, .title_contains = STR_EMPTY};
     for (bool more = true; more;) {
         AUTO_ARENA page = ARENA_INIT;
         struct document *documents;
         size_t count;
-        TRY(document_list(transaction, &scope, &query, &page, &documents, &count, &more, err));
+        TRY(document_list(check->transaction, &scope, &query, &page, &documents, &count, &more, err));
         for (size_t i = 0; i < count; i++) {
             query.after_id = documents[i].id;
-            if (!documents[i].blob || !documents[i].has_sha256)
-                continue;
-            want(check, &documents[i].sha256);
-            check_bytes(check, &documents[i]);
+            if (documents[i].blob && documents[i].has_sha256)
+                check_bytes(check, &documents[i]);
         }
     }
     return IBID_OK;
 }
 
-/* New bytes of an upload that waits are in the ledger only. */
-static ibid_code want_waiting(struct check *check, struct transaction *transaction, ibid_error *err)
+static ibid_code collect_waiting(struct check *check, ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
     struct str after = STR_EMPTY;
-    for (;;) {
+    for (bool more = true; more;) {
         struct ledger_line *lines;
         size_t count;
-        TRY(ledger_list(transaction, UPLOAD_SOURCE_ID, LEDGER_SEEN, after, PAGE, &arena, &lines, &count,
-                        err));
-        for (size_t i = 0; i < count; i++)
-            if (lines[i].has_sha256)
-                want(check, &lines[i].sha256);
-        if (count < PAGE)
-            return IBID_OK;
-        after = lines[count - 1].external_key;
+        TRY(ledger_list(check->transaction, UPLOAD_SOURCE_ID, LEDGER_SEEN, after, PAGE, &arena, &lines,
+                        &count, err));
+        for (size_t i = 0; i < count; i++) {
+            GROW(check->waiting, check->waiting_count, check->waiting_capacity);
+            check->waiting[check->waiting_count++] = lines[i].sha256;
+        }
+        more = count == PAGE;
+        if (more)
+            after = lines[count - 1].external_key;
     }
+    if (check->waiting_count)
+        qsort(check->waiting, check->waiting_count, sizeof *check->waiting, by_bytes);
+    return IBID_OK;
+}
+
+/* Whether a document has its bytes there. */
+static ibid_code is_used(struct check *check, const struct sha256 *hash, bool *ret, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    int64_t *ids;
+    size_t count;
+    TRY(document_find_sha256(check->transaction, hash, PAGE, &arena, &ids, &count, err));
+    *ret = false;
+    for (size_t i = 0; i < count && !*ret; i++) {
+        struct document document;
+        TRY(document_load(check->transaction, ids[i], &arena, &document, err));
+        *ret = document.blob;
+    }
+    return IBID_OK;
 }
 
 static ibid_code note_orphan(const struct sha256 *hash, int64_t size, void *context, ibid_error *err)
 {
     struct check *check = context;
-    if (check->count && bsearch(hash, check->wanted, check->count, sizeof *hash, by_bytes))
+    bool used = check->waiting_count &&
+                bsearch(hash, check->waiting, check->waiting_count, sizeof *hash, by_bytes) != NULL;
+    if (!used)
+        TRY(is_used(check, hash, &used, err));
+    if (used)
         return IBID_OK;
     GROW(check->orphans, check->orphan_count, check->orphan_capacity);
     check->orphans[check->orphan_count++] = *hash;
@@ -116,8 +132,7 @@ static ibid_code note_orphan(const struct sha256 *hash, int64_t size, void *cont
 static ibid_code check_orphans(struct check *check, ibid_error *err)
 {
     struct blob_store *blobs = check->ingest->host->blobs;
-    if (check->count)
-        qsort(check->wanted, check->count, sizeof *check->wanted, by_bytes);
+    TRY(collect_waiting(check, err));
     TRY(blob_store_list(blobs, note_orphan, check, err));
     for (size_t i = 0; i < check->orphan_count; i++) {
         char hex[SHA256_HEX_SIZE], line[160];
@@ -125,29 +140,38 @@ static ibid_code check_orphans(struct check *check, ibid_error *err)
         if (check->repair)
             TRY(blob_store_remove(blobs, &check->orphans[i], err));
         snprintf(line, sizeof line, "%s: bytes of no document", hex);
-        check->report(line, check->repair, check->context);
+        if (check->report)
+            check->report(line, check->repair, check->context);
     }
     return IBID_OK;
 }
 
-static ibid_code check_all(struct check *check, ibid_error *err)
+/* Nobody puts bytes meanwhile. */
+static ibid_code check_all(struct check *check, bool documents, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(check->ingest->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(check_documents(check, transaction, err));
-    TRY(want_waiting(check, transaction, err));
-    transaction_rollback(transaction_take(&transaction));
-    return check_orphans(check, err);
+    pthread_rwlock_wrlock(&check->ingest->uploading);
+    ibid_code code = transaction_begin(check->ingest->host->metadata, TRANSACTION_READ, &transaction, err);
+    check->transaction = transaction;
+    if (code == IBID_OK && documents)
+        code = check_documents(check, err);
+    if (code == IBID_OK)
+        code = check_orphans(check, err);
+    pthread_rwlock_unlock(&check->ingest->uploading);
+    free(check->waiting);
+    free(check->orphans);
+    return code;
 }
 
 ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, blob_finding *report, void *context,
                              ibid_error *err)
 {
     struct check check = {.ingest = ingest, .repair = repair, .report = report, .context = context};
-    pthread_rwlock_wrlock(&ingest->uploading);
-    const ibid_code code = check_all(&check, err);
-    pthread_rwlock_unlock(&ingest->uploading);
-    free(check.wanted);
-    free(check.orphans);
-    return code;
+    return check_all(&check, true, err);
+}
+
+ibid_code ingest_drop_orphans(struct ingest *ingest, ibid_error *err)
+{
+    struct check check = {.ingest = ingest, .repair = true};
+    return check_all(&check, false, err);
 }

@@ -9,3 +9,7 @@ typedef void blob_finding(const char *problem, bool repaired, void *context);
 /* Reads all blobs. With `repair`, bytes of no document are removed. Uploads wait meanwhile. */
 ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, blob_finding *report, void *context,
                              ibid_error *err) MUST_CHECK;
+
+/* Only removes bytes of no document: what a process left that was killed between putting bytes and naming
+ * their document, or between forgetting a document and removing its bytes. */
+ibid_code ingest_drop_orphans(struct ingest *ingest, ibid_error *err) MUST_CHECK;

@@ -31,6 +31,7 @@ struct ingest {
     pthread_t thread;
     struct pipeline *pipeline; /* of the run under way, for a cancel to reach it; NULL between */
     struct uploads *uploads;
+    bool marked; /* the records say that the data is open */
 };
 
 /* run.c; NULL is fine. */

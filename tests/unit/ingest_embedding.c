@@ -1,0 +1,244 @@
+/* An embedder that fails: what is embedded again, what waits, what a later run makes good. */
+#include "tests/test.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "ingest/run.h"
+#include "instance/instance.h"
+#include "records/bootstrap.h"
+#include "records/collection.h"
+
+enum { DIMENSION = 64 };
+
+/* ---- an embedder under the test's thumb ---- */
+
+static _Atomic int outages;     /* so many calls from now on fail as if nobody answered */
+static _Atomic bool picky;      /* a text with the word "poison" is refused, and its whole batch with it */
+static _Atomic int texts_taken; /* that got a vector */
+
+static ibid_code embed(struct embedder *embedder, enum embed_purpose purpose, const struct str *texts,
+                       size_t count, float *out, ibid_error *err)
+{
+    if (atomic_load(&outages) > 0) {
+        atomic_fetch_sub(&outages, 1);
+        return fail(err, IBID_EUNAVAILABLE, "nobody answers");
+    }
+    for (size_t i = 0; i < count; i++)
+        if (atomic_load(&picky) && memmem(texts[i].data, texts[i].size, "poison", 6))
+            return fail(err, IBID_EINVAL, "the text is refused");
+    memset(out, 0, count * DIMENSION * sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        out[i * DIMENSION + texts[i].size % DIMENSION] = 1;
+    atomic_fetch_add(&texts_taken, (int)count);
+    return IBID_OK;
+}
+
+static size_t count_words(const struct token_counter *self, struct str text)
+{
+    size_t words = 0;
+    struct str rest = text, word;
+    while (str_split(&rest, ' ', &word))
+        words += word.size > 0;
+    return words;
+}
+
+static const char *const any_language[] = {"*", NULL};
+static const struct embedder_ops fake_ops = {.name = "fake", .embed = embed};
+static struct embedder fake = {
+    .ops = &fake_ops,
+    .info = {.id = "fake/1@1",
+             .precision = "f32",
+             .fingerprint = "fake/1@1;f32",
+             .dimension = DIMENSION,
+             .max_tokens = 256,
+             .languages = any_language,
+             .similarity_floor = 0,
+             .similarity_ceiling = 1,
+             .batch_size = 8,
+             .concurrency = 2},
+    .token_counter = {.count = count_words, .special_tokens = 2, .max_tokens = 256},
+};
+
+/* ---- an ingest over an instance's parts, with that embedder ---- */
+
+struct bench {
+    char root[40];
+    char *documents;
+    struct instance_settings *settings;
+    struct instance *instance;
+    struct ingest_settings ingest_settings;
+    struct ingest_host host;
+    struct ingest *ingest;
+    int64_t source_id;
+};
+
+static ibid_code lend_extract_pool(struct ingest_host *host, struct extract_pool **ret, ibid_error *err)
+{
+    struct bench *bench = (struct bench *)((char *)host - offsetof(struct bench, host));
+    return instance_extract_pool(bench->instance, ret, err);
+}
+
+static struct embedder *lend_embedder(struct ingest_host *host)
+{
+    return &fake;
+}
+
+static const struct token_counter *lend_counter(struct ingest_host *host)
+{
+    return &fake.token_counter;
+}
+
+static void note_commit(struct ingest_host *host)
+{
+    struct bench *bench = (struct bench *)((char *)host - offsetof(struct bench, host));
+    instance_committed(bench->instance);
+}
+
+static int open_bench(void **state)
+{
+    struct bench *bench = xcalloc(1, sizeof *bench);
+    memcpy(bench->root, "/tmp/ibid-embedding-XXXXXX", sizeof "/tmp/ibid-embedding-XXXXXX");
+    assert_non_null(mkdtemp(bench->root));
+    bench->documents = path_join(bench->root, "documents");
+    AUTO_FREE char *data = path_join(bench->root, "data");
+    assert_ok(folder_make(bench->documents, err));
+    bench->settings = instance_settings_new();
+    assert_ok(settings_set(instance_settings_table(bench->settings), STR("extract.sandbox"), STR("auto"),
+                           "test", err));
+    assert_ok(instance_open(data, bench->settings, INSTANCE_CREATE, &bench->instance, err));
+    bench->ingest_settings = (struct ingest_settings){.workers = 2,
+                                                      .commit_documents = 8,
+                                                      .commit_interval = 20000,
+                                                      .chunker = "structural",
+                                                      .chunk_size = 64,
+                                                      .heading_tokens = 8};
+    bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
+                                       .blobs = instance_blobs(bench->instance),
+                                       .compute = instance_compute(bench->instance),
+                                       .settings = &bench->ingest_settings,
+                                       .max_file_size = 1 << 20,
+                                       .extract_pool = lend_extract_pool,
+                                       .embedder = lend_embedder,
+                                       .counter = lend_counter,
+                                       .committed = note_commit};
+    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    assert_ok(ingest_folder_source(bench->ingest, bench->documents, NULL, &bench->source_id, err));
+    *state = bench;
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    struct bench *bench = *state;
+    ingest_close(bench->ingest);
+    instance_close(bench->instance);
+    instance_settings_free(bench->settings);
+    assert_ok(folder_remove(bench->root, err));
+    free(bench->documents);
+    free(bench);
+    return 0;
+}
+
+static void write_documents(struct bench *bench, int count, int poisoned)
+{
+    for (int i = 0; i < count; i++) {
+        char name[32], text[128];
+        snprintf(name, sizeof name, "%d.txt", i);
+        snprintf(text, sizeof text, "Document number %d has %s in its only sentence.\n", i,
+                 i == poisoned ? "poison" : "nothing but words");
+        AUTO_FREE char *path = path_join(bench->documents, name);
+        assert_ok(file_write_atomically(path, text, strlen(text), 0600, err));
+    }
+}
+
+static struct ingest_status run(struct bench *bench)
+{
+    const struct ingest_request request = {.source_ids = &bench->source_id, .source_count = 1};
+    int64_t run_id;
+    struct ingest_status status;
+    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 120 * SECOND_US));
+    assert_true(ingest_status(bench->ingest, &status));
+    if (status.state != RUN_COMPLETED)
+        fail_msg("the run %s: %s", run_state_string(status.state), status.message);
+    return status;
+}
+
+static int64_t pending_rows(struct bench *bench)
+{
+    struct transaction *transaction;
+    struct collection_counts counts;
+    assert_ok(transaction_begin(instance_metadata(bench->instance), TRANSACTION_READ, &transaction, err));
+    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
+    transaction_rollback(transaction);
+    return counts.pending_rows;
+}
+
+static void an_outage_is_waited_for(void **state)
+{
+    struct bench *bench = *state;
+    write_documents(bench, 10, -1);
+    atomic_store(&outages, 1);
+    const struct ingest_status status = run(bench);
+    assert_int_equal(status.progress.indexed, 10);
+    assert_int_equal(status.embedded, 10);
+    assert_int_equal(status.pending, 0);
+    assert_int_equal(pending_rows(bench), 0);
+}
+
+static void a_refused_text_does_not_hold_up_the_others(void **state)
+{
+    struct bench *bench = *state;
+    write_documents(bench, 20, 7);
+    atomic_store(&picky, true);
+    struct ingest_status status = run(bench);
+    assert_int_equal(status.progress.indexed, 20);
+    assert_int_equal(status.progress.failed, 0);
+    assert_int_equal(status.embedded, 19);
+    assert_int_equal(pending_rows(bench), 1);
+    atomic_store(&picky, false);
+    status = run(bench); /* nothing has changed, but that text is taken now */
+    assert_int_equal(status.progress.unchanged, 20);
+    assert_int_equal(status.embedded, 1);
+    assert_int_equal(pending_rows(bench), 0);
+}
+
+static void no_text_is_embedded_twice(void **state)
+{
+    struct bench *bench = *state;
+    write_documents(bench, 10, -1);
+    atomic_store(&texts_taken, 0);
+    run(bench);
+    assert_int_equal(texts_taken, 10);
+    const char *const copies[] = {"copies/3.txt",
+                                  "more/3.txt"} /* its name is its title, which is embedded, too */;
+    const char *text = "Document number 3 has nothing but words in its only sentence.\n";
+    for (size_t i = 0; i < COUNT_OF(copies); i++) {
+        AUTO_FREE char *path = path_join(bench->documents, copies[i]);
+        AUTO_FREE char *folder = xmemdup0(path, strlen(path) - strlen("/3.txt"));
+        assert_ok(folder_make(folder, err));
+        assert_ok(file_write_atomically(path, text, strlen(text), 0600, err));
+    }
+    const struct ingest_status status = run(bench);
+    assert_int_equal(status.progress.indexed, 2);
+    assert_int_equal(status.reused, 2);
+    assert_int_equal(texts_taken, 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_outage_is_waited_for, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_refused_text_does_not_hold_up_the_others, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(no_text_is_embedded_twice, open_bench, close_bench),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
