@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,96 @@ static void verify_names_damage_and_mends_it(void **state)
     duel_free(duel);
 }
 
+/* ---- threads ---- */
+
+struct searcher {
+    pthread_t thread;
+    struct vector_store *store;
+    _Atomic bool *stop;
+    size_t searches;
+    ibid_code code;
+    ibid_error error;
+};
+
+static ibid_code search_once(struct searcher *searcher, ibid_error *err)
+{
+    const float vector[DIMENSION] = {1};
+    const struct str terms[] = {STR("water"), STR("steam"), STR("rare7")};
+    const struct term_query query = query_of(terms, 3);
+    struct selection *selection;
+    struct candidate found[20];
+    int64_t listed[20];
+    size_t count;
+    TRY(vector_store_select(searcher->store, DUEL_COLLECTION, &scope_all, NULL, &selection, err));
+    ibid_code code = selection_nearest(selection, vector, 20, found, &count, err);
+    if (code == IBID_OK)
+        code = selection_match(selection, &query, 20, found, &count, err);
+    if (code == IBID_OK)
+        code = selection_score(selection, vector, &query, found, count, err);
+    if (code == IBID_OK)
+        code = selection_list(selection, 100, 20, listed, &count, err);
+    selection_free(selection);
+    searcher->searches++;
+    return code;
+}
+
+static void *search_repeatedly(void *argument)
+{
+    struct searcher *searcher = argument;
+    while (!atomic_load(searcher->stop) && searcher->code == IBID_OK)
+        searcher->code = search_once(searcher, &searcher->error);
+    return NULL;
+}
+
+/* A byte of a random segment goes wrong, whether or not somebody reads it just then. */
+static void damage_any_segment(const struct duel *duel)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    const char *names[64];
+    const size_t count = list_files(duel, &arena, names, COUNT_OF(names));
+    const char *name = count ? names[random_below((unsigned)count)] : "manifest";
+    if (!strstr(name, "manifest") && !strstr(name, "partial"))
+        damage_file(name, FLIP);
+}
+
+static void searches_go_on_while_all_changes_and_breaks(void **state)
+{
+    enum { ROUNDS = 60 };
+    random_seed(31);
+    struct duel *duel = store_with_files();
+    _Atomic bool stop = false;
+    struct searcher searchers[2] = {0};
+    for (size_t i = 0; i < COUNT_OF(searchers); i++) {
+        searchers[i].store = duel->store;
+        searchers[i].stop = &stop;
+        assert_int_equal(pthread_create(&searchers[i].thread, NULL, search_repeatedly, &searchers[i]), 0);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < 40; i++) {
+            duel_change(duel, 1, ROWS);
+            truth_commit(duel->truth);
+        }
+        duel_follow(duel);
+        if (round % 4 == 0)
+            damage_any_segment(duel);
+        if (round % 9 == 0)
+            assert_ok(vector_store_compact(duel->store, DUEL_COLLECTION, NULL, err));
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < COUNT_OF(searchers); i++) {
+        pthread_join(searchers[i].thread, NULL);
+        if (searchers[i].code != IBID_OK)
+            print_error("search: %s\n", searchers[i].error.message);
+        assert_int_equal(searchers[i].code, IBID_OK);
+        assert_true(searchers[i].searches > 0);
+    }
+    duel_reopen(duel); /* what was checked before it broke is checked again */
+    duel_follow(duel);
+    assert_near_answers(duel, &scope_all, NULL, 20, 0.9);
+    assert_clean(duel);
+    duel_free(duel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +378,7 @@ int main(void)
         cmocka_unit_test(damaged_while_closed_it_is_rebuilt),
         cmocka_unit_test(damaged_while_open_it_is_rebuilt),
         cmocka_unit_test(verify_names_damage_and_mends_it),
+        cmocka_unit_test(searches_go_on_while_all_changes_and_breaks),
     };
     return cmocka_run_group_tests_name("index_crash", tests, NULL, NULL);
 }

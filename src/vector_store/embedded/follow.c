@@ -26,6 +26,38 @@ static void keep_parts(struct snapshot *made, const struct snapshot *present, si
         snapshot_add(made, segment_ref(present->parts[i].segment), dead_ref(present->parts[i].dead));
 }
 
+/* Makes one change as the writer. What comes upon damage is done again once that is mended. */
+static ibid_code change(struct collection *collection, ibid_code (*make)(void *context, ibid_error *err),
+                        void *context, ibid_error *err)
+{
+    enum { ATTEMPTS = 4 };
+    for (unsigned attempt = 1;; attempt++) {
+        pthread_mutex_lock(&collection->writer);
+        const ibid_code code = make(context, err);
+        pthread_mutex_unlock(&collection->writer);
+        if (code != IBID_ECORRUPT || attempt == ATTEMPTS)
+            return code;
+        TRY(collection_mend(collection, err));
+    }
+}
+
+/* What is done again and again until nothing is left to do. */
+struct repeated {
+    struct collection *collection;
+    bool more;
+};
+
+static ibid_code repeat(struct collection *collection, ibid_code (*make)(void *context, ibid_error *err),
+                        const _Atomic bool *cancel, ibid_error *err)
+{
+    struct repeated repeated = {collection, true};
+    while (repeated.more) {
+        TRY(canceled(cancel, err));
+        TRY(change(collection, make, &repeated, err));
+    }
+    return IBID_OK;
+}
+
 /* ---- merging ---- */
 
 /* Makes one segment of `count` parts from `first` on, in a file when one of them is in one or `to_file` says
@@ -59,33 +91,22 @@ static ibid_code merge_parts(struct collection *collection, size_t first, size_t
     return IBID_OK;
 }
 
-/* One merge, if any is due. Under `writer`. */
-static ibid_code merge_once(struct collection *collection, bool *ret_more, ibid_error *err)
+/* One merge, if any is due. */
+static ibid_code merge_once(void *context, ibid_error *err)
 {
+    struct repeated *repeated = context;
+    struct collection *collection = repeated->collection;
     const struct snapshot *present = collection->snapshot;
     struct plan_part *sizes = xcalloc(present->count, sizeof *sizes);
     for (size_t i = 0; i < present->count; i++)
         sizes[i] = (struct plan_part){present->parts[i].segment->rows, part_living(&present->parts[i]),
                                       is_in_file(&present->parts[i])};
     struct plan plan;
-    *ret_more = plan_merge(sizes, present->count, &plan);
+    repeated->more = plan_merge(sizes, present->count, &plan);
     free(sizes);
-    return *ret_more ? merge_parts(collection, plan.first, plan.count, false,
-                                   atomic_load(&collection->durable), err)
-                     : IBID_OK;
-}
-
-static ibid_code merge_all_due(struct collection *collection, const _Atomic bool *cancel, ibid_error *err)
-{
-    bool more = true;
-    while (more) {
-        TRY(canceled(cancel, err));
-        pthread_mutex_lock(&collection->writer);
-        const ibid_code code = merge_once(collection, &more, err);
-        pthread_mutex_unlock(&collection->writer);
-        TRY(code);
-    }
-    return IBID_OK;
+    if (!repeated->more)
+        return IBID_OK;
+    return merge_parts(collection, plan.first, plan.count, false, atomic_load(&collection->durable), err);
 }
 
 /* ---- sealing ---- */
@@ -98,7 +119,8 @@ static size_t first_in_memory(const struct snapshot *snapshot)
     return first;
 }
 
-/* Everything in memory goes to a file, and the manifest says that all changes so far are durable. */
+/* Everything in memory goes to a file, and the manifest says that all changes so far are durable. Under
+ * `writer`. */
 static ibid_code seal(struct collection *collection, ibid_error *err)
 {
     struct snapshot *present = collection->snapshot;
@@ -159,11 +181,14 @@ static ibid_code bury_old_versions(struct follower *follower, struct snapshot **
     return IBID_OK;
 }
 
-/* Makes the builder's rows searchable. Under `writer`. */
-static ibid_code apply(struct follower *follower, ibid_error *err)
+/* Makes the builder's rows searchable. */
+static ibid_code apply(void *context, ibid_error *err)
 {
+    struct follower *follower = context;
     struct collection *collection = follower->collection;
     const int64_t seq_low = collection->snapshot->watermark;
+    if (builder_count(follower->builder) == 0 && follower->read == seq_low)
+        return IBID_OK;
     const size_t changes = builder_count(follower->builder);
     const bool to_file = (int64_t)changes >= collection->options.seal_rows;
     if (to_file)
@@ -192,20 +217,8 @@ static ibid_code apply(struct follower *follower, ibid_error *err)
 
 static ibid_code apply_and_merge(struct follower *follower, ibid_error *err)
 {
-    struct collection *collection = follower->collection;
-    if (builder_count(follower->builder) == 0 && follower->read == collection->snapshot->watermark)
-        return IBID_OK;
-    for (unsigned attempt = 0;; attempt++) {
-        pthread_mutex_lock(&collection->writer);
-        const ibid_code code = apply(follower, err);
-        pthread_mutex_unlock(&collection->writer);
-        if (code == IBID_OK)
-            break;
-        if (code != IBID_ECORRUPT || attempt == 3)
-            return code;
-        TRY(collection_mend(collection, err));
-    }
-    return merge_all_due(collection, follower->cancel, err);
+    TRY(change(follower->collection, apply, follower, err));
+    return repeat(follower->collection, merge_once, follower->cancel, err);
 }
 
 /* Adds the changes of one batch; so many may share a seq that the builder has to be emptied between them. */
@@ -275,20 +288,22 @@ ibid_code collection_follow(struct collection *collection, const _Atomic bool *c
     snapshot_unref(present);
     if (is_due)
         TRY(collection_seal(collection, err));
-    return merge_all_due(collection, cancel, err);
+    return repeat(collection, merge_once, cancel, err);
 }
 
 /* ---- compacting ---- */
 
-/* Writes the first part with dead rows anew. Under `writer`. */
-static ibid_code rewrite_once(struct collection *collection, bool *ret_more, ibid_error *err)
+/* Writes the first part with dead rows anew. */
+static ibid_code rewrite_once(void *context, ibid_error *err)
 {
-    const struct snapshot *present = collection->snapshot;
-    *ret_more = false;
+    struct repeated *repeated = context;
+    const struct snapshot *present = repeated->collection->snapshot;
+    repeated->more = false;
     for (size_t i = 0; i < present->count; i++)
         if (part_living(&present->parts[i]) < present->parts[i].segment->rows) {
-            *ret_more = true;
-            return merge_parts(collection, i, 1, false, atomic_load(&collection->durable), err);
+            repeated->more = true;
+            return merge_parts(repeated->collection, i, 1, false, atomic_load(&repeated->collection->durable),
+                               err);
         }
     return IBID_OK;
 }
@@ -298,13 +313,5 @@ ibid_code collection_compact(struct collection *collection, const _Atomic bool *
     if (collection_is_damaged(collection))
         TRY(collection_mend(collection, err));
     TRY(collection_seal(collection, err));
-    bool more = true;
-    while (more) {
-        TRY(canceled(cancel, err));
-        pthread_mutex_lock(&collection->writer);
-        const ibid_code code = rewrite_once(collection, &more, err);
-        pthread_mutex_unlock(&collection->writer);
-        TRY(code);
-    }
-    return IBID_OK;
+    return repeat(collection, rewrite_once, cancel, err);
 }

@@ -459,11 +459,9 @@ ibid_code embedded_match(struct embedded_selection *self, const struct term_quer
                          struct candidate *out, size_t *ret_count, ibid_error *err)
 {
     *ret_count = 0;
-    if (self->base.count == 0)
-        return IBID_OK;
     AUTO(weighted_query_free) struct weighted_query *weighted = NULL;
     TRY(weigh(self, query, &weighted, err));
-    if (weighted->count == 0)
+    if (weighted->count == 0 || self->base.count == 0)
         return IBID_OK;
     struct matching matching = {
         .selection = self,

@@ -135,12 +135,30 @@ static struct snapshot *put_together(struct repair *repair)
     return made;
 }
 
+static bool any_damage(const struct collection *collection)
+{
+    bool any = collection->hole_count > 0;
+    for (size_t i = 0; i < collection->snapshot->count; i++)
+        any |= atomic_load(&collection->snapshot->parts[i].segment->damaged);
+    return any;
+}
+
+/* Something did not fit, and no checksum says why: what was sound when it was first read may have changed
+ * since. Returns how many segments have, which are marked then. */
+static size_t suspect_all(const struct collection *collection)
+{
+    size_t damaged = 0;
+    for (size_t i = 0; i < collection->snapshot->count; i++)
+        damaged += segment_check(collection->snapshot->parts[i].segment, NULL) != IBID_OK;
+    return damaged;
+}
+
 static ibid_code repair_ranges(struct repair *repair, ibid_error *err)
 {
     struct collection *collection = repair->collection;
-    find_ranges(repair);
-    if (repair->range_count == 0)
+    if (!repair->everything && !any_damage(collection) && suspect_all(collection) == 0)
         return IBID_OK;
+    find_ranges(repair);
     TRY(rebuild_ranges(repair, err));
     const int64_t durable =
         repair->everything ? collection->snapshot->watermark : atomic_load(&collection->durable);

@@ -55,6 +55,7 @@ static ibid_code place_rows(struct merge *merge, ibid_error *err)
 {
     for (size_t i = 0; i < merge->count; i++) {
         struct source *source = &merge->sources[i];
+        TRY(segment_check(source->segment, err)); /* damage must not get a checksum of its own */
         source->row_ids = segment_section(source->segment, SECTION_ROW_IDS);
         if (!source->row_ids)
             return segment_damage(source->segment, err);

@@ -216,11 +216,15 @@ ibid_code segment_damage(struct segment *segment, ibid_error *err)
 
 ibid_code segment_check(struct segment *segment, ibid_error *err)
 {
-    const size_t end = segment->header->sections[SECTION_CHECKSUMS].offset;
-    if (memcmp(segment->data, segment->header, sizeof *segment->header) != 0 ||
-        !check_range(segment, SEGMENT_HEADER_SIZE, end - SEGMENT_HEADER_SIZE))
-        return segment_damage(segment, err);
-    return IBID_OK;
+    if (segment->memory)
+        return IBID_OK;
+    const size_t pages = page_count(segment->header);
+    for (size_t page = 0; page < pages; page++)
+        atomic_store_explicit(&segment->pages_checked[page], 0, memory_order_relaxed);
+    bool sound = memcmp(segment->data, segment->header, sizeof *segment->header) == 0;
+    for (size_t page = 0; page < pages && sound; page++)
+        sound = check_page(segment, page);
+    return sound ? IBID_OK : segment_damage(segment, err);
 }
 
 ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret_row, ibid_error *err)

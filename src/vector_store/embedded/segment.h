@@ -51,7 +51,7 @@ static inline size_t segment_section_size(const struct segment *segment, enum se
 /* What to return after a read gave NULL. */
 ibid_code segment_damage(struct segment *segment, ibid_error *err);
 
-/* Checks every page. */
+/* Checks every page, also those that have been checked before. */
 ibid_code segment_check(struct segment *segment, ibid_error *err) MUST_CHECK;
 
 /* *ret_row: the place of a row, or -1 when the segment does not hold it. */
