@@ -129,10 +129,12 @@ static ibid_code check_facets(const struct query *query, ibid_error *err)
 {
     if (query->facet_count > QUERY_FACETS_LIMIT)
         return fail(err, IBID_ETOOBIG, "a search counts at most %d facets", QUERY_FACETS_LIMIT);
-    for (size_t i = 0; i < query->facet_count; i++)
-        if (!filter_key_find(query->facets[i]))
+    for (size_t i = 0; i < query->facet_count; i++) {
+        const struct filter_key *key = filter_key_find(query->facets[i]);
+        if (!key || key->is_time)
             return fail(err, IBID_EINVAL, "'%.*s' cannot be counted as a facet",
                         STR_ARG(str_slice(query->facets[i], 0, 80)));
+    }
     return IBID_OK;
 }
 

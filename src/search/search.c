@@ -7,6 +7,7 @@
 #include "model/language.h"
 #include "records/chunk_record.h"
 #include "records/collection.h"
+#include "search/facets.h"
 #include "search/hits.h"
 #include "search/picking.h"
 #include "search/searcher.h"
@@ -444,6 +445,8 @@ static ibid_code search_index(struct search *search, ibid_error *err)
     result->timing.select = clock_monotonic_us() - start;
     result->row_count = search->selection->count;
     result->listing = is_listing(search);
+    TRY(facets_count(search->selection, search->query, search->arena, &result->facets, &result->facet_count,
+                     err));
     if (search->selection->count == 0)
         return IBID_OK;
     return is_listing(search) ? list_rows(search, err) : find_hits(search, err);

@@ -78,7 +78,8 @@ struct search_result {
     uint64_t row_count; /* chunks that scope and filter pass */
     enum degraded degraded;
     struct str degraded_reason; /* what the embedder said when it failed; else empty */
-    const struct facet *facets;
+    const struct facet
+        *facets; /* one for each key of the query; counted over all that scope and filter pass */
     size_t facet_count;
     struct search_timing timing;
 };

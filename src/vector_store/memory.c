@@ -15,6 +15,7 @@
 #include "vector_store/row_parts.h"
 #include "vector_store/similarity.h"
 #include "vector_store/top.h"
+#include "vector_store/value_counts.h"
 
 enum { FOLLOW_BATCH = 1024, FINDING_LIMIT = 100 };
 
@@ -657,6 +658,37 @@ static ibid_code memory_list(struct selection *selection, int64_t after_row, siz
     return IBID_OK;
 }
 
+/* Whether the row has the same value of the key before `at`. */
+static bool is_repeated_value(const struct memory_row *row, size_t at)
+{
+    const struct attribute *attribute = &row->attributes[at];
+    for (size_t i = 0; i < at; i++) {
+        const struct attribute *other = &row->attributes[i];
+        if (other->key == attribute->key &&
+            (other->value.type == VALUE_STRING ? str_equal(other->value.string, attribute->value.string)
+                                               : other->value.number == attribute->value.number))
+            return true;
+    }
+    return false;
+}
+
+static ibid_code memory_count_values(struct selection *selection, uint32_t key, size_t limit,
+                                     struct arena *arena, struct value_count **ret, size_t *ret_count,
+                                     ibid_error *err)
+{
+    const struct memory_selection *self = selection_of(selection);
+    struct value_counts counts = {.type = filter_keys[key].type};
+    for (size_t i = 0; i < self->version->count; i++) {
+        const struct memory_row *row = self->version->rows[i];
+        for (size_t at = 0; self->selected[i] && at < row->attribute_count; at++)
+            if (row->attributes[at].key == key && !is_repeated_value(row, at))
+                value_counts_add(&counts, &row->attributes[at].value, 1);
+    }
+    const ibid_code code = value_counts_finish(&counts, limit, arena, ret, ret_count, err);
+    value_counts_release(&counts);
+    return code;
+}
+
 /* ---- looking after ---- */
 
 static ibid_code memory_stats(struct vector_store *store, int64_t collection_id,
@@ -754,7 +786,8 @@ static const struct option memory_options[] = {OPTION_END};
 const struct vector_store_ops vector_store_memory = {
     .name = "memory",
     .help = "Exact, all in memory: for tests and for a few thousand chunks.",
-    .capabilities = VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES,
+    .capabilities =
+        VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES | VECTOR_STORE_FACETS,
     .options = memory_options,
     .options_size = 1,
     .open = memory_open,
@@ -769,6 +802,7 @@ const struct vector_store_ops vector_store_memory = {
     .match = memory_match,
     .score = memory_score,
     .list = memory_list,
+    .count_values = memory_count_values,
     .stats = memory_stats,
     .verify = memory_verify,
 };

@@ -50,15 +50,26 @@ static ibid_code empty_list(struct selection *selection, int64_t after_row, size
     return IBID_OK;
 }
 
+static ibid_code empty_count_values(struct selection *selection, uint32_t key, size_t limit,
+                                    struct arena *arena, struct value_count **ret, size_t *ret_count,
+                                    ibid_error *err)
+{
+    *ret = NULL;
+    *ret_count = 0;
+    return IBID_OK;
+}
+
 static const struct vector_store_ops empty_ops = {
     .name = "empty",
     .help = "What an empty scope reads.",
-    .capabilities = VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES,
+    .capabilities =
+        VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES | VECTOR_STORE_FACETS,
     .selection_free = empty_free,
     .nearest = empty_nearest,
     .match = empty_match,
     .score = empty_score,
     .list = empty_list,
+    .count_values = empty_count_values,
 };
 
 static struct selection *empty_selection(void)
@@ -223,4 +234,12 @@ ibid_code selection_list(struct selection *selection, int64_t after_row, size_t 
                          size_t *ret_count, ibid_error *err)
 {
     return selection->ops->list(selection, after_row, limit, out, ret_count, err);
+}
+
+ibid_code selection_count_values(struct selection *selection, uint32_t key, size_t limit, struct arena *arena,
+                                 struct value_count **ret, size_t *ret_count, ibid_error *err)
+{
+    if (!(selection->ops->capabilities & VECTOR_STORE_FACETS))
+        return fail(err, IBID_EUNSUPPORTED, "vector store '%s' cannot count values", selection->ops->name);
+    return selection->ops->count_values(selection, key, limit, arena, ret, ret_count, err);
 }

@@ -28,6 +28,7 @@ enum vector_store_capability {
     VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope: else refused for shared collections */
     VECTOR_STORE_KEYWORD = 1 << 1,      /* has a keyword side with scores */
     VECTOR_STORE_EXACT_SCORES = 1 << 2, /* can score given rows on both sides */
+    VECTOR_STORE_FACETS = 1 << 3,       /* can count the values of a key */
 };
 
 /* How to open: borrowed for the call, but `rows`, which must outlive the store. */
@@ -65,6 +66,12 @@ enum {
     TERM_QUERY_LIMIT = 1024,
     VECTOR_DIMENSION_MIN = 64,
     VECTOR_DIMENSION_MAX = 4096,
+};
+
+/* A value of a declared filter key and the rows that have it. */
+struct value_count {
+    struct value value;
+    uint64_t rows;
 };
 
 struct vector_store_stats {
@@ -138,6 +145,11 @@ struct vector_store_ops {
     /* Row ids above `after_row` in ascending order: listing by filter alone. */
     ibid_code (*list)(struct selection *selection, int64_t after_row, size_t limit, int64_t *out,
                       size_t *ret_count, ibid_error *err);
+    /* The `limit` most frequent values of filter_keys[key] over the selection, ties in the order of the
+     * values. A row with several values counts under each. IBID_ETOOBIG when there are far too many different
+     * ones. */
+    ibid_code (*count_values)(struct selection *selection, uint32_t key, size_t limit, struct arena *arena,
+                              struct value_count **ret, size_t *ret_count, ibid_error *err);
 
     ibid_code (*stats)(struct vector_store *store, int64_t collection_id, struct vector_store_stats *ret,
                        ibid_error *err);
@@ -188,6 +200,8 @@ ibid_code selection_score(struct selection *selection, const float *vector, cons
                           struct candidate *candidates, size_t count, ibid_error *err) MUST_CHECK;
 ibid_code selection_list(struct selection *selection, int64_t after_row, size_t limit, int64_t *out,
                          size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code selection_count_values(struct selection *selection, uint32_t key, size_t limit, struct arena *arena,
+                                 struct value_count **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code vector_store_stats(struct vector_store *store, int64_t collection_id,
                              struct vector_store_stats *ret, ibid_error *err) MUST_CHECK;
 ibid_code vector_store_verify(struct vector_store *store, int64_t collection_id, bool repair,

@@ -210,6 +210,34 @@ static void test_filters_mean_what_they_say(void **state)
     duel_free(duel);
 }
 
+static void test_counts_the_values_of_a_key(void **state)
+{
+    struct duel *duel = start(state, 0);
+    AUTO_ARENA arena = ARENA_INIT;
+    duel_put_text(duel, 1, "one");
+    duel_put_text(duel, 2, "two");
+    duel_follow(duel);
+    struct selection *selection = select_rows(duel->store, &scope_one, NULL);
+    struct value_count *counts;
+    size_t count;
+    const uint32_t state_key = (uint32_t)(filter_key_find(STR("state")) - filter_keys);
+    const uint32_t id_key = (uint32_t)(filter_key_find(STR("document_id")) - filter_keys);
+    if (selection->ops->capabilities & VECTOR_STORE_FACETS) {
+        assert_ok(selection_count_values(selection, state_key, 10, &arena, &counts, &count, err));
+        assert_int_equal(count, 1);
+        assert_true(str_is(counts[0].value.string, "active") && counts[0].rows == 2);
+        assert_ok(selection_count_values(selection, id_key, 1, &arena, &counts, &count, err));
+        assert_int_equal(count, 1);
+        assert_true(counts[0].value.number == 1 && counts[0].rows == 1);
+    }
+    selection_free(selection);
+    selection = select_rows(duel->store, &(const struct scope){0}, NULL);
+    assert_ok(selection_count_values(selection, state_key, 10, &arena, &counts, &count, err));
+    assert_int_equal(count, 0);
+    selection_free(selection);
+    duel_free(duel);
+}
+
 static void test_keyword_scores_are_bm25(void **state)
 {
     struct duel *duel = start(state, 0);
@@ -494,6 +522,7 @@ int main(void)
         {"empty collection", test_an_empty_collection_finds_nothing},
         {"scope", test_the_scope_decides_what_is_there},
         {"filters", test_filters_mean_what_they_say},
+        {"facets", test_counts_the_values_of_a_key},
         {"BM25", test_keyword_scores_are_bm25},
         {"oracle", test_everything_agrees_with_the_oracle},
         {"dimensions", test_dimensions_from_least_to_most},

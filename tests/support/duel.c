@@ -399,6 +399,37 @@ static void compare_scores(const struct pair *pair, size_t count)
     free(vector);
 }
 
+static void compare_value_counts(const struct pair *pair, const char *key)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    const uint32_t position = (uint32_t)(filter_key_find(str_from(key)) - filter_keys);
+    struct value_count *got, *expected;
+    size_t got_count, expected_count;
+    if (!(pair->got->ops->capabilities & VECTOR_STORE_FACETS))
+        return;
+    assert_ok(selection_count_values(pair->got, position, 1000, &arena, &got, &got_count, err));
+    assert_ok(
+        selection_count_values(pair->expected, position, 1000, &arena, &expected, &expected_count, err));
+    assert_int_equal(got_count, expected_count);
+    for (size_t i = 0; i < got_count; i++) {
+        assert_int_equal(got[i].rows, expected[i].rows);
+        assert_int_equal(got[i].value.type, expected[i].value.type);
+        if (got[i].value.type == VALUE_STRING)
+            assert_true(str_equal(got[i].value.string, expected[i].value.string));
+        else
+            assert_true(got[i].value.number == expected[i].value.number);
+    }
+}
+
+/* Over one text, a text of several values, a number, a number of several values, and what follows from the
+ * row. */
+static void compare_facets(const struct pair *pair)
+{
+    static const char *const keys[] = {"language", "label", "size", "page", "state", "workspace_id"};
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        compare_value_counts(pair, keys[i]);
+}
+
 void assert_near_answers(struct duel *duel, const struct scope *scope, const char *filter, size_t k,
                          double recall)
 {
@@ -412,6 +443,7 @@ void assert_near_answers(struct duel *duel, const struct scope *scope, const cha
         fail_msg("recall is %g with filter %s", share, filter ? filter : "none");
     compare_matches(&pair, k);
     compare_scores(&pair, k);
+    compare_facets(&pair);
     pair_close(&pair);
 }
 
@@ -423,6 +455,7 @@ void assert_same_answers(struct duel *duel, const struct scope *scope, const cha
         compare_nearest(&pair, k, true);
     compare_matches(&pair, k);
     compare_scores(&pair, k);
+    compare_facets(&pair);
     pair_close(&pair);
 }
 

@@ -50,7 +50,8 @@ static void the_default_query_is_sound(void **state)
 
 static void says_what_is_wrong(void **state)
 {
-    static const struct str broken[] = {{"\xff", 1}}, facets[] = {{"shoe_size", 9}};
+    static const struct str broken[] = {{"\xff", 1}}, facets[] = {{"shoe_size", 9}},
+                            times[] = {{"created_at", 10}};
     static const float zero[2] = {0, 0}, infinite[2] = {1, INFINITY}, one[2] = {1, 0};
     AUTO_FREE char *big = xcalloc(QUERY_TEXT_LIMIT + 1, 1);
     struct str long_text[] = {{big, QUERY_TEXT_LIMIT + 1}};
@@ -70,6 +71,7 @@ static void says_what_is_wrong(void **state)
     CHECK_REFUSED(IBID_EINVAL, "recency", query.weights.recency = -1);
     CHECK_REFUSED(IBID_EINVAL, "all 0", query.weights = (struct ranking_weights){0});
     CHECK_REFUSED(IBID_EINVAL, "shoe_size", query.facets = facets, query.facet_count = 1);
+    CHECK_REFUSED(IBID_EINVAL, "created_at", query.facets = times, query.facet_count = 1);
     CHECK_REFUSED(IBID_ETOOBIG, "16 facets", query.facets = facets,
                   query.facet_count = QUERY_FACETS_LIMIT + 1);
     CHECK_REFUSED(IBID_ETOOBIG, "neighbours", query.neighbours = QUERY_NEIGHBOURS_LIMIT + 1);

@@ -625,6 +625,31 @@ static void words_are_found_in_the_language_of_the_texts(void **state)
                "Häuser"));
 }
 
+static void counts_facets_within_scope_and_filter(void **state)
+{
+    struct bench *bench = *state;
+    static const struct str keys[] = {{"language", 8}, {"chunk_index", 11}};
+    put_library(bench);
+    add_draft(bench, (struct draft){.key = "haus", .text = "Die alten Häuser am Hafen.", .language = "de"});
+    struct query query = ask(bench, "quenching");
+    query.facets = keys;
+    query.facet_count = 2;
+    struct search_result result = run(bench, &default_scope, &query);
+    assert_int_equal(result.facet_count, 2);
+    assert_true(str_is(result.facets[0].key, "language"));
+    assert_int_equal(result.facets[0].count, 2);
+    assert_true(str_is(result.facets[0].counts[0].value, "en") && result.facets[0].counts[0].rows == 4);
+    assert_true(str_is(result.facets[0].counts[1].value, "de") && result.facets[0].counts[1].rows == 1);
+    assert_true(str_is(result.facets[1].counts[0].value, "0") && result.facets[1].counts[0].rows == 4);
+    assert_ok(filter_from_text(STR("path=tea"), &bench->arena, &query.filter, err));
+    result = run(bench, &default_scope, &query);
+    assert_int_equal(result.facets[0].count, 1);
+    assert_int_equal(result.facets[0].counts[0].rows, 2);
+    result = run(bench, &no_scope, &query);
+    assert_int_equal(result.facet_count, 2);
+    assert_int_equal(result.facets[0].count, 0);
+}
+
 static void refuses_what_cannot_be_searched(void **state)
 {
     struct bench *bench = *state;
@@ -688,6 +713,7 @@ int main(void)
         TEST(shows_the_chunks_around_a_hit),
         TEST(several_texts_count_as_their_best_match),
         TEST(words_are_found_in_the_language_of_the_texts),
+        TEST(counts_facets_within_scope_and_filter),
         TEST(refuses_what_cannot_be_searched),
         TEST(odd_queries_are_answered),
         TEST(an_empty_collection_has_no_hits),

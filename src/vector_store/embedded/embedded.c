@@ -203,6 +203,13 @@ static ibid_code list(struct selection *selection, int64_t after_row, size_t lim
     WITH_RECOVERY(self, embedded_list(self, after_row, limit, out, ret_count, err), err);
 }
 
+static ibid_code count_values(struct selection *selection, uint32_t key, size_t limit, struct arena *arena,
+                              struct value_count **ret, size_t *ret_count, ibid_error *err)
+{
+    struct embedded_selection *self = embedded_selection(selection);
+    WITH_RECOVERY(self, embedded_count_values(self, key, limit, arena, ret, ret_count, err), err);
+}
+
 /* ---- looking after ---- */
 
 /* Vectors of living rows. A damaged segment counts all it had. */
@@ -288,7 +295,8 @@ const struct vector_store_ops vector_store_embedded = {
     .name = "embedded",
     .help =
         "ibid's own index in files beside its records: vectors, words and filters, nothing else to install.",
-    .capabilities = VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES,
+    .capabilities =
+        VECTOR_STORE_SCOPE_INSIDE | VECTOR_STORE_KEYWORD | VECTOR_STORE_EXACT_SCORES | VECTOR_STORE_FACETS,
     .options = embedded_option_table,
     .options_size = sizeof(struct embedded_options),
     .open = embedded_open,
@@ -303,6 +311,7 @@ const struct vector_store_ops vector_store_embedded = {
     .match = match,
     .score = score,
     .list = list,
+    .count_values = count_values,
     .stats = embedded_stats,
     .verify = embedded_verify,
 };

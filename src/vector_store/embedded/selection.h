@@ -53,8 +53,8 @@ static inline struct embedded_selection *embedded_selection(struct selection *se
 /* After a search failed with IBID_ECORRUPT: rebuilds what is damaged and selects anew. */
 ibid_code embedded_selection_recover(struct embedded_selection *self, ibid_error *err) MUST_CHECK;
 
-/* The searches, in nearest.c and match.c; see struct vector_store_ops. They fail with IBID_ECORRUPT when they
- * come upon damage. */
+/* The searches, in nearest.c, match.c and facet.c; see struct vector_store_ops. They fail with IBID_ECORRUPT
+ * when they come upon damage. */
 ibid_code embedded_nearest(struct embedded_selection *self, const float *vector, size_t k,
                            struct candidate *out, size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code embedded_match(struct embedded_selection *self, const struct term_query *query, size_t k,
@@ -63,6 +63,9 @@ ibid_code embedded_score(struct embedded_selection *self, const float *vector, c
                          struct candidate *candidates, size_t count, ibid_error *err) MUST_CHECK;
 ibid_code embedded_list(struct embedded_selection *self, int64_t after_row, size_t limit, int64_t *out,
                         size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code embedded_count_values(struct embedded_selection *self, uint32_t key, size_t limit,
+                                struct arena *arena, struct value_count **ret, size_t *ret_count,
+                                ibid_error *err) MUST_CHECK;
 
 /* Where a row of the selection lives: false when it is not in it. */
 ibid_code embedded_find(struct embedded_selection *self, int64_t row_id, bool *ret_found, size_t *ret_part,
