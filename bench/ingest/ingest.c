@@ -56,12 +56,10 @@ static void print_status(const struct ingest_status *status, double settle_s)
     for (size_t i = 0; i < status->reason_count; i++)
         printf("  %s at %s: %s (%lld)\n", ledger_outcome_string(status->reasons[i].outcome),
                status->reasons[i].stage, status->reasons[i].reason, (long long)status->reasons[i].count);
-    struct rusage own, children;
+    struct rusage own;
     getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    printf("  processor  %.2f s here, %.2f s in brokers; peak memory %.0f MB\n",
-           seconds_of(&own.ru_utime) + seconds_of(&own.ru_stime),
-           seconds_of(&children.ru_utime) + seconds_of(&children.ru_stime), (double)own.ru_maxrss / 1024);
+    printf("  processor  %.2f s so far; peak memory %.0f MB\n",
+           seconds_of(&own.ru_utime) + seconds_of(&own.ru_stime), (double)own.ru_maxrss / 1024);
 }
 
 static void run_once(struct instance *instance, int64_t source_id)
@@ -103,6 +101,10 @@ static void measure_folder(const char *folder, int count, char *set[])
     instance_close(instance);
     instance_settings_free(settings);
     MUST(folder_remove(data, err));
+    struct rusage brokers; /* known once they have ended */
+    getrusage(RUSAGE_CHILDREN, &brokers);
+    printf("brokers: processor %.2f s; peak memory %.0f MB\n",
+           seconds_of(&brokers.ru_utime) + seconds_of(&brokers.ru_stime), (double)brokers.ru_maxrss / 1024);
 }
 
 static void measure_chunker(size_t megabytes)

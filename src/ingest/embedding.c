@@ -223,11 +223,15 @@ static ibid_code embed_once(struct embedding *embedding, const struct str *texts
                             ibid_error *err)
 {
     struct pipeline *pipeline = embedding->pipeline;
-    slots_acquire(pipeline->host->compute, false);
+    /* Who waits for another machine needs no permit to compute on this one. */
+    const bool remote = strcmp(embedding->embedder->info.precision, "remote") == 0;
+    if (!remote)
+        slots_acquire(pipeline->host->compute, false);
     const int64_t start = clock_monotonic_us();
     ibid_code code = embedder_embed(embedding->embedder, EMBED_PASSAGE, texts, count, out, err);
     progress_spent(pipeline->progress, STAGE_EMBED, start);
-    slots_release(pipeline->host->compute);
+    if (!remote)
+        slots_release(pipeline->host->compute);
     return code;
 }
 
