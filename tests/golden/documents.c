@@ -21,7 +21,60 @@ static const struct {
     const char *file;
     enum extraction_status status;
     const char *contains[8];
+    const char *password;
 } rows[] = {
+    {"001-tracemonkey.pdf",
+     EXTRACTION_OK,
+     {"more difficult to compile than statically typed ones",
+      "for client-side web programming and is used for the application logic",
+      "Our system uses a mixed-mode execution", "Permission to make digital",
+      "Hence, recording and compiling a trace",
+      "Tag\tJS Type\tDescription\nxx1\tnumber\t31-bit integer representation"}},
+    {"004-dehypenisation2.pdf", EXTRACTION_OK, {"We test the dehypenisation of a short text."}},
+    {"005-copy_paste_ligatures.pdf", EXTRACTION_OK, {"abcdeffffiflffifflſtstghijklmno"}},
+    {"007-right_to_left_03.pdf",
+     EXTRACTION_OK,
+     {"اميدنامه پذيرش در بازار اصلی", "شرکت بورس کالای ايران", "!\xE2\x80\xAB"}},
+    {"010-ArabicCIDTrueType.pdf",
+     EXTRACTION_OK,
+     {"انواع الخطوط العربية", "انواع الخطوط العربية", "انواع الخطوط العربية", "انواع الخطوط العربية"}},
+    {"011-90ms_rksj_h_sample.pdf", EXTRACTION_OK, {"Hello ASCII", "日本語テスト"}},
+    {"013-issue16176.pdf", EXTRACTION_OK, {"𠮷"}},
+    {"015-issue-625-identity-cmap.pdf",
+     EXTRACTION_OK,
+     {"Faktura nr FV 1/2021", "Termin płatności: 2021-05-03"}},
+    {"019-issue13226.pdf",
+     EXTRACTION_OK,
+     {"Mitarbeiterinnen und Mitarbeiter arbeiten in über 100 Ländern engagiert im Dienste"}},
+    {"022-issue10900.pdf",
+     EXTRACTION_OK,
+     {"851.5\t854.9\t839.3\t837.5\n633.6\t727.8\t789.9\t796.2\n1,485.1\t1,582.7\t1,629.2\t1,633.7\n"
+      "114.2\t121.7\t125.3\t130.7\n13.0x"}},
+    {"023-eu-001.pdf",
+     EXTRACTION_OK,
+     {"E-PRTR pollutants and their thresholds", "• the facility falls under", "Greenhouse gases",
+      "Carbon dioxide (CO2)\t100 million\t-\t-", "Chlorine and inorganic compounds (as HCl)\t10 000\t-\t-",
+      "Benzene\t1 000\t200 (as BTEX)\t200 (as BTEX)\nBenzo(g,h,i)perylene",
+      "Total Phosphorus\t-\t5 000\t5 000"}},
+    {"026-testPDFTwoTextBoxes.pdf",
+     EXTRACTION_OK,
+     {"Left column line 1", "Left column line 2", "Right column line 1", "Right column line 2"}},
+    {"029-testOverlappingText.pdf", EXTRACTION_OK, {"Text the first time", "Text the second time"}},
+    {"031-invisible_text_layer.pdf", EXTRACTION_OK, {"Visible heading line", "Invisible OCR text layer"}},
+    {"032-freeculture.pdf",
+     EXTRACTION_OK,
+     {"FREE CULTURE", "On December 17, 1903", "!14773_00_i-xviii_r9jm.qxd"}},
+    {"035-zen_of_python_corrupted.pdf",
+     EXTRACTION_OK,
+     {"Mai 30, 18 13:27", "zen_of_python.txt", "Beautiful is better than ugly."}},
+    {"036-xref_command_missing.pdf", EXTRACTION_OK, {"Reduced test-case"}},
+    {"037-issue-1113-evil-xobjects.pdf", EXTRACTION_OK, {"Hello world"}},
+    {"040-poppler-91414-0-53.pdf", EXTRACTION_CORRUPT, {NULL}},
+    {"042-aes-256-r6.pdf", EXTRACTION_ENCRYPTED, {NULL}},
+    {"042-aes-256-r6.pdf", EXTRACTION_ENCRYPTED, {NULL}, "wrong"},
+    {"042-aes-256-r6.pdf", EXTRACTION_OK, {"Hello World"}, "usersecret"},
+    {"044-testOCR.pdf", EXTRACTION_NEEDS_OCR, {NULL}},
+    {"046-ocr_test_rotated_90.pdf", EXTRACTION_NEEDS_OCR, {NULL}},
     {"053-lists_restarting.docx", EXTRACTION_OK, {"2. Foo\n3. Bar\n4. Baz", "Interruption", "1. Bop."}},
     {"056-docx_list_resumed_numbering.docx",
      EXTRACTION_OK,
@@ -51,12 +104,12 @@ static const struct {
     {"128-droste.zip", EXTRACTION_UNSUPPORTED, {NULL}},
 };
 
-static void extract(const char *file, struct arena *arena, struct extraction *ret)
+static void extract(const char *file, const char *password, struct arena *arena, struct extraction *ret)
 {
     AUTO_FREE char *path = path_join(folder, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    struct extract_request request = {.fd = fd, .name = file, .words = true};
+    struct extract_request request = {.fd = fd, .name = file, .password = password, .words = true};
     assert_ok(extract_document(pool, &request, NULL, arena, ret, err));
     close(fd);
 }
@@ -66,7 +119,7 @@ static void a_document_contains_what_it_must(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         AUTO_ARENA arena = ARENA_INIT;
         struct extraction extraction;
-        extract(rows[i].file, &arena, &extraction);
+        extract(rows[i].file, rows[i].password, &arena, &extraction);
         if (extraction.status != rows[i].status)
             fail_msg("%s: %s", rows[i].file, extraction_status_string(extraction.status));
         const char *from = extraction.text.size ? extraction.text.data : "";
@@ -82,6 +135,16 @@ static void a_document_contains_what_it_must(void **state)
     }
 }
 
+static void text_that_no_reader_sees_is_flagged(void **state)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct extraction extraction;
+    extract("031-invisible_text_layer.pdf", NULL, &arena, &extraction);
+    assert_int_equal(extraction.block_count, 2);
+    assert_int_equal(extraction.blocks[0].flags & BLOCK_HIDDEN, 0);
+    assert_int_equal(extraction.blocks[1].flags & BLOCK_HIDDEN, BLOCK_HIDDEN);
+}
+
 static void every_document_ends_in_order(void **state)
 {
     DIR *entries = opendir(folder);
@@ -91,7 +154,7 @@ static void every_document_ends_in_order(void **state)
             continue;
         AUTO_ARENA arena = ARENA_INIT;
         struct extraction extraction;
-        extract(entry->d_name, &arena, &extraction);
+        extract(entry->d_name, NULL, &arena, &extraction);
         const char *fault = extraction_find_fault(&extraction);
         if (fault || extraction.status == EXTRACTION_CRASHED || extraction.status == EXTRACTION_TIMEOUT)
             fail_msg("%s: %s %s", entry->d_name, extraction_status_string(extraction.status),
@@ -127,6 +190,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_contains_what_it_must),
+        cmocka_unit_test(text_that_no_reader_sees_is_flagged),
         cmocka_unit_test(every_document_ends_in_order),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -250,8 +250,9 @@ bool builder::breaks_by_indent(size_t row) const
         return closed || is_short(row - 1) || (next_returns && row - start > 1);
     }
     if (step < -INDENT * below.size) {
-        bool above_was_indented_first = row - start == 1 && label == marker::none;
-        return !above_was_indented_first;
+        /* Back from the indent of a first line, which was full. */
+        bool above_was_first = row - start == 1 && label == marker::none && !ends_on_purpose(row - 1);
+        return !above_was_first;
     }
     /* Without indents only a short last line tells. */
     return closed && ends_on_purpose(row - 1) && !starts_lower(first_text(below, words));
