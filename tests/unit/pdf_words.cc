@@ -296,6 +296,9 @@ static void stream_order_is_found_again(void **)
     static const uint32_t expected[] = {0, 1, 4, 5, 2, 3};
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(page.words[i].rank, expected[i]);
+    page.words[3].text = "\u05D2\u05D1\u05D0"; /* in the list as it is seen, in the stream as it is read */
+    pdf::rank_words(page.words, "a b\n\u202B\u05D0\u05D1\u05D2\u202C a d\na");
+    assert_int_equal(page.words[3].rank, 2);
     pdf::rank_words(page.words, "");
     pdf::rank_words(page.words, "none of them");
 }

@@ -215,20 +215,22 @@ std::string pdf_document::stream_text(uint32_t index)
     return source ? to_utf8(source->text(poppler::rectf(), poppler::page::raw_order_layout)) : "";
 }
 
-/* A page drawn to pixels of three colours; knows only whether parts of it are of one colour. */
+/* A page drawn in shades of gray; knows only whether parts of it are of one shade. */
 class drawing
 {
   public:
-    drawing(const poppler::page &source, double longest_side)
+    enum quality { COARSE, FINE };
+
+    drawing(const poppler::page &source, quality quality, double longest_side)
     {
         poppler::rectf sheet = source.page_rect(poppler::crop_box);
         double longer = std::max({sheet.width(), sheet.height(), 1.0});
-        double resolution = std::min(72.0, 72.0 * longest_side / longer);
+        double resolution = std::min(quality == FINE ? 72.0 : 48.0, 72.0 * longest_side / longer);
         scale = resolution / 72;
         poppler::page_renderer renderer;
-        renderer.set_render_hint(poppler::page_renderer::text_antialiasing);
+        renderer.set_render_hint(poppler::page_renderer::text_antialiasing, quality == FINE);
+        renderer.set_image_format(poppler::image::format_gray8);
         image = renderer.render_page(&source, resolution, resolution);
-        pixel_size = image.format() == poppler::image::format_argb32 ? 4 : 3;
     }
 
     bool is_valid() const
@@ -249,30 +251,28 @@ class drawing
         int y0 = pixel(place.y0, image.height()), y1 = pixel(place.y1, image.height());
         if (x1 - x0 < SMALLEST_PLACE || y1 - y0 < SMALLEST_PLACE)
             return true;
-        const unsigned char *first = at(x0, y0);
+        int first = row(y0)[x0];
         for (int y = y0; y < y1; y++)
             for (int x = x0; x < x1; x++)
-                for (size_t i = 0; i < 3; i++)
-                    if (std::abs(at(x, y)[i] - first[i]) > SAME_COLOR)
-                        return true;
+                if (std::abs(row(y)[x] - first) > SAME_GRAY)
+                    return true;
         return false;
     }
 
   private:
-    enum { SMALLEST_PLACE = 3, SAME_COLOR = 6 };
+    enum { SMALLEST_PLACE = 3, SAME_GRAY = 6 };
     poppler::image image;
     double scale = 1;
-    size_t pixel_size = 4;
 
     int pixel(float place, int limit) const
     {
         return static_cast<int>(std::clamp(std::round(place * scale), 0.0, static_cast<double>(limit)));
     }
 
-    const unsigned char *at(int x, int y) const
+    const unsigned char *row(int y) const
     {
-        const char *row = image.const_data() + static_cast<ptrdiff_t>(y) * image.bytes_per_row();
-        return reinterpret_cast<const unsigned char *>(row + static_cast<size_t>(x) * pixel_size);
+        return reinterpret_cast<const unsigned char *>(image.const_data()) +
+               static_cast<ptrdiff_t>(y) * image.bytes_per_row();
     }
 };
 
@@ -281,8 +281,8 @@ bool pdf_document::shows_something(uint32_t index)
     std::unique_ptr<poppler::page> source = open_page(self->document.get(), index);
     if (!source || !poppler::page_renderer::can_render())
         return false;
-    drawing drawing(*source, OVERVIEW_SIZE);
-    return !drawing.is_valid() || drawing.shows_something(drawing.all()); /* too hard to draw is not empty */
+    drawing whole(*source, drawing::FINE, OVERVIEW_SIZE);
+    return !whole.is_valid() || whole.shows_something(whole.all()); /* too hard to draw is not empty */
 }
 
 void pdf_document::mark_hidden_words(uint32_t index, page &page)
@@ -290,10 +290,17 @@ void pdf_document::mark_hidden_words(uint32_t index, page &page)
     std::unique_ptr<poppler::page> source = open_page(self->document.get(), index);
     if (!source || !text_can_be_drawn)
         return;
-    drawing drawing(*source, LARGEST_DRAWING);
-    if (drawing.is_valid())
-        for (word &word : page.words)
-            word.hidden |= !drawing.shows_something(word.place);
+    /* A coarse drawing costs half of a fine one, and mostly there is nothing to find. */
+    drawing overview(*source, drawing::COARSE, LARGEST_DRAWING);
+    std::vector<word *> suspects;
+    for (word &word : page.words)
+        if (overview.is_valid() && !overview.shows_something(word.place))
+            suspects.push_back(&word);
+    if (suspects.empty())
+        return;
+    drawing closely(*source, drawing::FINE, LARGEST_DRAWING);
+    for (word *word : suspects)
+        word->hidden |= closely.is_valid() && !closely.shows_something(word->place);
 }
 
 std::vector<std::pair<std::string, std::string>> pdf_document::metadata()

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "extract/pdf/bidi.h"
+#include "extract/pdf/text.h"
 #include "extract/pdf/words.h"
 
 namespace pdf
@@ -99,12 +101,23 @@ template <typename Visit> void visit_stream_words(std::string_view stream_text, 
 
 } // namespace
 
+/* The library's plain text is in logical order, the words of its list are in the order seen. */
+static std::string as_seen(const std::string &text)
+{
+    std::string seen;
+    for (std::string_view rest = text; !rest.empty(); rest = without_last(rest))
+        append_code_point(seen, last_code_point(rest));
+    return seen;
+}
+
 void rank_words(std::vector<word> &words, std::string_view stream_text)
 {
     matcher matcher(words);
     uint32_t rank = 0;
     visit_stream_words(stream_text, [&](const std::string &text, bool) {
         uint32_t found = matcher.find(text);
+        if (found == UINT32_MAX && has_right_to_left(text))
+            found = matcher.find(as_seen(text));
         if (found != UINT32_MAX)
             words[found].rank = rank;
         rank++;
