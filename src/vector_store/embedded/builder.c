@@ -204,7 +204,8 @@ static void sort_rows(struct builder *builder)
 {
     if (builder->sorted)
         return;
-    qsort(builder->rows, builder->row_count, sizeof *builder->rows, compare_rows);
+    if (builder->row_count)
+        qsort(builder->rows, builder->row_count, sizeof *builder->rows, compare_rows);
     size_t kept = 0;
     for (size_t i = 0; i < builder->row_count; i++)
         if (i + 1 == builder->row_count || builder->rows[i + 1].row_id != builder->rows[i].row_id)

@@ -1,8 +1,12 @@
 /* The best of many scored rows, in no order: cheap to offer to, since most rows fall below the threshold. */
 #pragma once
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* No similarity comes near it: what does is made of damaged numbers. */
+#define POOL_SCORE_LIMIT 1e6f
 
 struct place {
     float score;
@@ -24,7 +28,7 @@ void pool_shrink(struct pool *pool);
 
 static inline void pool_offer(struct pool *pool, float score, uint32_t part, uint32_t row)
 {
-    if (!(score >= pool->threshold)) /* nor NaN */
+    if (!(score >= pool->threshold && fabsf(score) < POOL_SCORE_LIMIT)) /* nor NaN */
         return;
     pool->items[pool->count++] = (struct place){score, part, row};
     if (pool->count == 2 * pool->keep)

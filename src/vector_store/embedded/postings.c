@@ -60,7 +60,9 @@ static void unpack_block(const unsigned char *data, unsigned bits, uint16_t out[
         CASE(6)
         CASE(7)
         CASE(8)
-        CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
+        CASE(9)
+        CASE(10)
+        CASE(11) CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 #undef CASE
             default : memset(out, 0, POSTINGS_BLOCK * sizeof *out);
     }
@@ -165,12 +167,12 @@ static void sum_up(const uint16_t deltas[POSTINGS_BLOCK], uint32_t previous, uin
         eight sum;
         memcpy(&sum, deltas + at, sizeof sum);
         sum += one;
-        sum += __builtin_shuffle(zero, sum, (eight){0, 8, 9, 10, 11, 12, 13, 14});
-        sum += __builtin_shuffle(zero, sum, (eight){0, 1, 8, 9, 10, 11, 12, 13});
-        sum += __builtin_shuffle(zero, sum, (eight){0, 1, 2, 3, 8, 9, 10, 11});
+        sum += __builtin_shufflevector(zero, sum, 0, 8, 9, 10, 11, 12, 13, 14);
+        sum += __builtin_shufflevector(zero, sum, 0, 1, 8, 9, 10, 11, 12, 13);
+        sum += __builtin_shufflevector(zero, sum, 0, 1, 2, 3, 8, 9, 10, 11);
         sum += carry;
         memcpy(out + at, &sum, sizeof sum);
-        carry = __builtin_shuffle(sum, (eight){7, 7, 7, 7, 7, 7, 7, 7});
+        carry = __builtin_shufflevector(sum, sum, 7, 7, 7, 7, 7, 7, 7, 7);
     }
 }
 

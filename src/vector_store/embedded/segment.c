@@ -6,7 +6,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "vector_store/embedded/bitmap.h"
+#include "vector_store/embedded/rotation.h"
 #include "vector_store/embedded/row_set.h"
+#include "vector_store/vector_store.h"
 
 /* ---- opening ---- */
 
@@ -89,8 +91,8 @@ static const char *header_problem(const struct segment_header *header, size_t si
     if (header->size != size)
         return "is cut off";
     if (header->rows == 0 || header->rows > SEGMENT_ROWS || header->vectors > header->rows ||
-        header->first_row_id > header->last_row_id || header->padded % 64 ||
-        header->dimension > header->padded || header->padded > 4096)
+        header->first_row_id > header->last_row_id || header->padded != rotation_padded(header->dimension) ||
+        header->dimension > VECTOR_DIMENSION_MAX)
         return "has a header that cannot be";
     uint64_t end = SEGMENT_HEADER_SIZE;
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
