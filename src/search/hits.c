@@ -94,18 +94,37 @@ static struct text_match match_of_text(const struct hit_maker *maker, const stru
     return match;
 }
 
+/* Words that are this common beside the rarest of the query are not marked: "the" is everywhere. */
+#define MARK_SHARE 0.25
+
+static struct word_set words_to_mark(const struct query_terms *terms)
+{
+    double weights[QUERY_WORD_LIMIT], rarest = 0;
+    struct word_set words = {0};
+    query_terms_word_weights(terms, weights);
+    for (size_t word = 0; word < terms->word_count; word++)
+        rarest = fmax(rarest, weights[word]);
+    for (size_t word = 0; word < terms->word_count; word++)
+        if (weights[word] >= MARK_SHARE * rarest)
+            word_set_add(&words, word);
+    return words;
+}
+
 static void set_passage(const struct hit_maker *maker, const struct query_terms *terms,
                         const struct text_match *match, struct hit *hit)
 {
-    struct text_range range = text_match_passage(terms, match, hit->text, maker->query->passage_bytes);
+    const struct word_set wanted = words_to_mark(terms);
+    const struct text_range range = text_match_passage(terms, match, hit->text, maker->query->passage_bytes);
     struct text_range *marks = ARENA_ARRAY(maker->arena, struct text_range, match->place_count);
     hit->passage = str_slice(hit->text, range.start, range.end);
     hit->passage_cut_before = range.start > 0;
     hit->passage_cut_after = range.end < hit->text.size;
-    for (size_t i = 0; i < match->place_count; i++)
-        if (match->places[i].start >= range.start && match->places[i].end <= range.end)
+    for (size_t i = 0; i < match->place_count; i++) {
+        const struct word_place *place = &match->places[i];
+        if (place->start >= range.start && place->end <= range.end && word_set_meets(&place->means, &wanted))
             marks[hit->mark_count++] =
-                (struct text_range){match->places[i].start - range.start, match->places[i].end - range.start};
+                (struct text_range){place->start - range.start, place->end - range.start};
+    }
     hit->marks = marks;
 }
 

@@ -36,6 +36,14 @@ static inline void word_set_join(struct word_set *set, const struct word_set *ot
         set->bits[i] |= other->bits[i];
 }
 
+static inline bool word_set_meets(const struct word_set *set, const struct word_set *other)
+{
+    uint64_t common = 0;
+    for (size_t i = 0; i < QUERY_WORD_LIMIT / 64; i++)
+        common |= set->bits[i] & other->bits[i];
+    return common != 0;
+}
+
 struct query_term {
     struct str text;
     struct word_set means;  /* words that a text with this term has, whatever their form */

@@ -251,6 +251,25 @@ static void every_part_of_a_score_adds_up(void **state)
     assert_int_equal(result.hits[0].score.band, CONFIDENCE_HIGH);
 }
 
+static void words_that_are_everywhere_are_not_marked(void **state)
+{
+    struct bench *bench = *state;
+    enum { DOCUMENTS = 30 };
+    for (int i = 0; i < DOCUMENTS; i++)
+        add(bench, arena_printf(&bench->arena, "d%d", i),
+            i == 7 ? "The harbour and the lighthouse"
+                   : arena_printf(&bench->arena, "The boat %d and the sea", i));
+    struct query query = ask(bench, "the lighthouse");
+    const struct search_result result = run(bench, &default_scope, &query);
+    assert_int_equal(result.hits[0].mark_count, 1);
+    assert_true(
+        str_is(str_slice(result.hits[0].passage, result.hits[0].marks[0].start, result.hits[0].marks[0].end),
+               "lighthouse"));
+    query = ask(bench, "the");
+    query.mode = SEARCH_KEYWORD;
+    assert_int_equal(run(bench, &default_scope, &query).hits[0].mark_count, 2);
+}
+
 static void groups_by_document_or_not(void **state)
 {
     struct bench *bench = *state;
@@ -694,6 +713,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(finds_with_everything_a_reader_needs),
         TEST(every_part_of_a_score_adds_up),
+        TEST(words_that_are_everywhere_are_not_marked),
         TEST(groups_by_document_or_not),
         TEST(modes_use_their_side_alone),
         TEST(the_scope_decides_what_is_there),
