@@ -2,7 +2,7 @@
  * figures of the reference (all-MiniLM-L6-v2 in f32, BM25) that the two sides must reach.
  *
  * IBID_RELEVANCE_DATA names the folder of the collections (default: ../shared/data/ir beside the source),
- * IBID_RELEVANCE_MODEL a model's name or folder (default: the program's). It takes minutes: built with
+ * IBID_TEST_MODEL a model's name or folder (default: the program's). It takes minutes: built with
  * sanitizers it runs only when IBID_RELEVANCE_DATA is set. */
 #include "tests/test.h"
 
@@ -56,7 +56,7 @@ static int set_up(void **state)
     const struct embedder_ops *local = embedder_find("local");
     void *options = arena_alloc(&fixture->arena, local->options_size);
     option_set_defaults(local->options, options, &fixture->arena);
-    const char *model = getenv("IBID_RELEVANCE_MODEL");
+    const char *model = getenv("IBID_TEST_MODEL");
     if (model)
         assert_ok(option_set(option_find(local->options, STR("model")), options, str_from(model),
                              &fixture->arena, err));
@@ -83,7 +83,7 @@ static void need(const struct fixture *fixture)
     else if (!folder_exists(fixture->data))
         missing = "the judged collections are not here (IBID_RELEVANCE_DATA)";
     else if (!fixture->embedder)
-        missing = "the model all-MiniLM-L6-v2 is not here (IBID_RELEVANCE_MODEL)";
+        missing = "the model all-MiniLM-L6-v2 is not here (IBID_TEST_MODEL)";
     if (!missing)
         return;
     print_message("# SKIPPED: %s\n", missing);
