@@ -4,9 +4,9 @@
 
 #include <stdatomic.h>
 
+#include "api/door.h"
 #include "base/arena.h"
 #include "base/option.h"
-#include "api/door.h"
 #include "cli/terminal.h"
 
 /* What the process ends with; `ibid help` lists them. */

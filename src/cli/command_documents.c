@@ -197,8 +197,8 @@ static void append_chunk(const struct terminal *terminal, const json_t *chunk, s
 static ibid_code print_text(struct invocation *invocation, const json_t *document, ibid_error *err)
 {
     struct str text;
-    TRY(door_text(invocation->door, "GET", document_target(invocation, id_of(invocation, document), "/text"), STR_EMPTY,
-                  &invocation->arena, &text, err));
+    TRY(door_text(invocation->door, "GET", document_target(invocation, id_of(invocation, document), "/text"),
+                  STR_EMPTY, &invocation->arena, &text, err));
     fwrite(text.data, 1, text.size, stdout);
     if (!str_ends_with(text, "\n"))
         putchar('\n');

@@ -139,7 +139,8 @@ static void print_summary(struct invocation *invocation, const json_t *status)
     append_counter(&out, run, "skipped", "skipped");
     append_counter(&out, run, "failed", "failed");
     buffer_append_byte(&out, '\n');
-    if (!completed && member_text(status, "message").size > 0) {
+    if (str_is(member_text(status, "status"), "FAILED") && !str_is(member_text(run, "state"), "canceled") &&
+        member_text(status, "message").size > 0) {
         terminal_append(terminal, &out, STYLE_BAD, member_text(status, "message"));
         buffer_append_byte(&out, '\n');
     }

@@ -85,7 +85,11 @@ static ibid_code load_settings(struct invocation *invocation, ibid_error *err)
     TRY(instance_data_folder(invocation->global.data, &invocation->settings.folder, err));
     TRY(instance_settings_load(invocation->settings.instance, invocation->settings.folder,
                                invocation->global.config, environ, err));
-    return apply_set(invocation, err);
+    TRY(apply_set(invocation, err));
+    const struct log_settings *log = &invocation->settings.log;
+    log_setup(invocation->global.verbose ? LOG_DEBUG : (enum log_level)log->level,
+              (enum log_format)log->format);
+    return IBID_OK;
 }
 
 /* ---- running ---- */
@@ -125,7 +129,6 @@ static int run_command(const struct command *command, int argc, const char *cons
         status = show_help(command);
     } else {
         terminal_init(&invocation.terminal, invocation.global.no_color);
-        log_setup(invocation.global.verbose ? LOG_DEBUG : LOG_WARNING, LOG_TEXT);
         if (code == IBID_OK)
             code = run(&invocation, &error);
         status = code == IBID_OK ? EXIT_OK : complain(&error, code);

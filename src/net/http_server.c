@@ -196,9 +196,6 @@ static enum MHD_Result send_reply(struct request *request, struct MHD_Connection
     const enum MHD_Result result = MHD_queue_response(connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
     request->stage = STAGE_DONE;
-    const struct http_call *call = &request->call;
-    log_debug("%.*s %.*s: %d in %.1f ms", STR_ARG(call->method), STR_ARG(call->path), reply->status,
-              (double)(clock_monotonic_us() - request->started) / 1e3);
     return result;
 }
 

@@ -318,6 +318,7 @@ class Server:
         _, error = self.process.communicate(timeout=WAIT)
         assert self.process.returncode == 0, (self.process.returncode, error)
         assert "Sanitizer" not in error, error
+        return error
 
 
 def multipart(files, fields=()):
@@ -504,9 +505,14 @@ def test_stopping_is_clean():
     half_open.close()
     assert not (data / "socket").exists()
     assert run("verify")[0] == "Everything is in order.\n"
-    again = Server()
+    again = Server(env={"IBID_LOG_LEVEL": "info", "IBID_LOG_FORMAT": "json"})
     assert again.token == server.token  # it is made once
-    again.stop()
+    again.ask("POST", "/api/v1/search", {"query": "a private matter"}, status=200)
+    again.ask("GET", "/api/v1/documents?title=private", status=200)
+    lines = [json.loads(line) for line in again.stop().splitlines() if line.startswith("{")]
+    said = json.dumps(lines)
+    assert "POST /api/v1/search 200" in said and "GET /api/v1/documents 200" in said, said
+    assert "private" not in said and again.token not in said, said
 
 
 def main():

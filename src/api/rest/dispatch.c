@@ -98,6 +98,7 @@ void dispatch_refuse(struct arena *arena, int status, const ibid_error *error, s
                      void *rest)
 {
     count_status(status);
+    log_info("refused with %d: %s", status, error->message);
     say_error(arena, status, error, reply);
 }
 
@@ -276,8 +277,11 @@ void dispatch_handle(struct http_call *http, struct http_reply *reply, void *con
             answer_error(http, code, &error, reply);
     }
     json_decref(dispatch->call.body);
+    const int64_t spent = clock_monotonic_us() - dispatch->started;
     count_status(reply->status);
-    metric_observe(HISTOGRAM_HTTP, clock_monotonic_us() - dispatch->started);
+    metric_observe(HISTOGRAM_HTTP, spent);
+    log_info("%.*s %.*s %d in %.1f ms for %s", STR_ARG(http->method), STR_ARG(http->path), reply->status,
+             (double)spent / 1e3, http->peer.is_local ? "a local peer" : http->peer.address);
 }
 
 /* ---- without a network ---- */

@@ -26,7 +26,11 @@ struct server_settings {
     int64_t max_file_size; /* bytes of one uploaded file */
     int64_t head_timeout, idle_timeout;
 };
-extern const struct option_section server_section; /* "server" */
+
+struct log_settings {
+    int level;  /* enum log_level */
+    int format; /* enum log_format */
+};
 
 /* Everything that is set, read once at start. */
 struct rest_settings {
@@ -34,6 +38,7 @@ struct rest_settings {
     struct search_settings search;
     struct server_settings server;
     struct net_settings net;
+    struct log_settings log;
     char *folder; /* the data directory */
 };
 
