@@ -3,12 +3,13 @@
  *
  * usage: bench_index --vectors FILE --dimension N --rows N --texts FILE --queries FILE --keywords FILE
  * --folder DIR
- *                    [--store NAME] [--recall] [--rounds N] [--cell NAME]
+ *                    [--store NAME] [--recall] [--rounds N] [--cell NAME] [--grow N] [--k N]
  *        bench_index --make-vectors FILE --dimension N --rows N
  *
  * FILE of vectors: little-endian floats, row after row, each row of length 1; `queries` has queries of the
  * same form, `keywords` one query text a line. A folder that holds an index is opened, an empty one is built
  * first.
+ * --grow keeps the last N rows back and lets them come in 64 at a time after the searches.
  * --make-vectors writes vectors of 2,000 clusters with noise of 0.9 standard deviations: for latency, not
  * recall. */
 #include <math.h>
@@ -28,11 +29,11 @@
 #include "vector_store/top.h"
 #include "vector_store/vector_store.h"
 
-enum { COLLECTION = 1, ROWS_A_COMMIT = 64, ROWS_A_DOCUMENT = 16, CHUNK_BYTES = 600, K = 10 };
+enum { COLLECTION = 1, ROWS_A_COMMIT = 64, ROWS_A_DOCUMENT = 16, CHUNK_BYTES = 600, K_MOST = 1000 };
 
 struct settings_of_bench {
     const char *vectors, *texts, *queries, *keywords, *folder, *store, *cell, *make_vectors;
-    int64_t dimension, rows, rounds;
+    int64_t dimension, rows, rounds, grow, k;
     bool recall;
 };
 
@@ -82,6 +83,20 @@ static const struct option option_table[] = {
      .low = 1,
      .high = 100,
      .help = ""},
+    {.name = "k",
+     .type = OPTION_INT,
+     .offset = offsetof(struct settings_of_bench, k),
+     .default_text = "10",
+     .low = 1,
+     .high = K_MOST,
+     .help = ""},
+    {.name = "grow",
+     .type = OPTION_INT,
+     .offset = offsetof(struct settings_of_bench, grow),
+     .default_text = "0",
+     .low = 0,
+     .high = 1e9,
+     .help = ""},
     {.name = "recall", .type = OPTION_BOOL, .offset = offsetof(struct settings_of_bench, recall), .help = ""},
     OPTION_END,
 };
@@ -115,6 +130,8 @@ struct corpus {
     uint32_t dimension;
     int64_t rows;
     struct lines texts;
+    float *direction; /* of the queries, on average */
+    float far;        /* a tenth of the rows is less similar to it */
 };
 
 static struct lines lines_open(const char *path)
@@ -141,9 +158,32 @@ static const float *vector_of(const struct corpus *corpus, int64_t row)
     return (const float *)corpus->vectors.data + row * corpus->dimension;
 }
 
+static int compare_floats(const void *a, const void *b)
+{
+    const float first = *(const float *)a, second = *(const float *)b;
+    return (first > second) - (first < second);
+}
+
 static uint32_t key_of(const char *name)
 {
     return (uint32_t)(filter_key_find(str_from(name)) - filter_keys);
+}
+
+/* Rows that have least to do with the queries: no filter is harder for a search that follows similarity. */
+static void find_far_rows(struct corpus *corpus, const float *queries, size_t count)
+{
+    enum { SAMPLE = 5000 };
+    corpus->direction = xcalloc(corpus->dimension, sizeof *corpus->direction);
+    for (size_t i = 0; i < count * corpus->dimension; i++)
+        corpus->direction[i % corpus->dimension] += queries[i] / (float)count;
+    float *sample = xcalloc(SAMPLE, sizeof *sample);
+    for (size_t i = 0; i < SAMPLE; i++) {
+        const int64_t row = (int64_t)(mix(i + 3) % (uint64_t)corpus->rows);
+        sample[i] = similarity_f32(corpus->direction, vector_of(corpus, row), corpus->dimension);
+    }
+    qsort(sample, SAMPLE, sizeof *sample, compare_floats);
+    corpus->far = sample[SAMPLE / 10];
+    free(sample);
 }
 
 /* `size` is random in 0..1e6 and lets filters pass any share of the rows; `source` holds 64 documents in a
@@ -162,11 +202,15 @@ static struct row make_row(const struct corpus *corpus, int64_t number, struct a
         buffer_append_byte(&text, ' ');
         line = (line + 1) % corpus->texts.count;
     }
-    struct attribute *attributes = ARENA_ARRAY(arena, struct attribute, 3);
+    struct attribute *attributes = ARENA_ARRAY(arena, struct attribute, 4);
     const char *source = arena_printf(arena, "source-%lld", (long long)(number / ROWS_A_DOCUMENT / 64));
     attributes[0] = (struct attribute){key_of("size"), {.type = VALUE_NUMBER, .number = size_of(number)}};
     attributes[1] = (struct attribute){key_of("source"), {.type = VALUE_STRING, .string = str_from(source)}};
     attributes[2] = (struct attribute){key_of("language"), {.type = VALUE_STRING, .string = STR("en")}};
+    const float *vector = vector_of(corpus, number);
+    const bool is_far = similarity_f32(corpus->direction, vector, corpus->dimension) < corpus->far;
+    attributes[3] = (struct attribute){key_of("label"),
+                                       {.type = VALUE_STRING, .string = is_far ? STR("far") : STR("near")}};
     int64_t *workspaces = ARENA_NEW(arena, int64_t);
     *workspaces = 1 + number / ROWS_A_DOCUMENT % 4;
     return (struct row){.row_id = number + 1,
@@ -175,11 +219,11 @@ static struct row make_row(const struct corpus *corpus, int64_t number, struct a
                         .chunk_id = number,
                         .workspaces = workspaces,
                         .workspace_count = 1,
-                        .vector = vector_of(corpus, number),
+                        .vector = vector,
                         .text = arena_str(arena, buffer_str(&text)),
                         .language = STR("en"),
                         .attributes = attributes,
-                        .attribute_count = 3};
+                        .attribute_count = 4};
 }
 
 static ibid_code latest_seq(const struct row_source *self, int64_t collection_id, int64_t *ret,
@@ -322,12 +366,12 @@ static const float *query_vector(const struct bench *bench, size_t query)
     return (const float *)bench->queries.data + query * bench->corpus.dimension;
 }
 
-/* Share of the true K nearest, among the rows from a list, that a search found. */
+/* Share of the true k nearest, among the rows from a list, that a search found. */
 static double recall_of(const struct bench *bench, const float *query, const int64_t *row_ids,
                         size_t row_count, const struct candidate *found, size_t found_count)
 {
     struct top top;
-    top_start(&top, K);
+    top_start(&top, (size_t)bench->settings->k);
     for (size_t i = 0; i < row_count; i++)
         top_offer(&top, row_ids[i],
                   similarity_f32(query, vector_of(&bench->corpus, row_ids[i] - 1), bench->corpus.dimension));
@@ -350,18 +394,19 @@ static void measure_vectors(struct bench *bench, const char *name, const struct 
     double recall = 0;
     size_t judged = 0;
     uint64_t selected = 0;
-    const size_t limit = bench->settings->recall ? 100 : 0;
+    const size_t k = (size_t)bench->settings->k;
+    const size_t limit = bench->settings->recall ? bench->query_count : 0;
     int64_t *row_ids = NULL;
     size_t row_count = 0;
     for (int64_t round = 0; round < bench->settings->rounds; round++)
         for (size_t query = 0; query < bench->query_count; query++) {
-            struct candidate found[K];
+            struct candidate found[K_MOST];
             size_t count;
             int64_t start = clock_thread_cpu_us();
             struct selection *selection = make_selection(bench, scope, filter);
             times_add(&select_times, start);
             start = clock_thread_cpu_us();
-            must(selection_nearest(selection, query_vector(bench, query), K, found, &count, &err), &err);
+            must(selection_nearest(selection, query_vector(bench, query), k, found, &count, &err), &err);
             times_add(&search_times, start);
             selected = selection->count;
             if (round == 0 && query < limit) {
@@ -381,7 +426,7 @@ static void measure_vectors(struct bench *bench, const char *name, const struct 
            name, filter ? filter : "", (unsigned long long)selected, percentile(&select_times, 0.5),
            percentile(&search_times, 0.5), percentile(&search_times, 0.95));
     if (judged)
-        printf(", \"recall@10\": %.4f, \"judged\": %zu", recall / (double)judged, judged);
+        printf(", \"recall\": %.4f, \"judged\": %zu", recall / (double)judged, judged);
     printf("}\n");
     fflush(stdout);
     free(row_ids);
@@ -464,18 +509,18 @@ static void measure_opening(struct bench *bench)
 {
     ibid_error err;
     const double before = resident("RssAnon:");
-    struct candidate found[K];
+    struct candidate found[K_MOST];
     size_t count;
     int64_t start = clock_monotonic_us();
     open_store(bench);
     must(vector_store_follow(bench->store, COLLECTION, NULL, &err), &err);
     const double opened = (double)(clock_monotonic_us() - start) / 1000;
     struct selection *selection = make_selection(bench, &everything, NULL);
-    must(selection_nearest(selection, query_vector(bench, 0), K, found, &count, &err), &err);
+    must(selection_nearest(selection, query_vector(bench, 0), 10, found, &count, &err), &err);
     const double first = (double)(clock_monotonic_us() - start) / 1000;
     const struct str term = STR("water");
     const struct term_query query = {.terms = &term, .count = 1, .k1 = 0.9f, .b = 0.4f};
-    must(selection_match(selection, &query, K, found, &count, &err), &err);
+    must(selection_match(selection, &query, 10, found, &count, &err), &err);
     const double second = (double)(clock_monotonic_us() - start) / 1000;
     selection_free(selection);
     struct vector_store_stats stats;
@@ -486,6 +531,28 @@ static void measure_opening(struct bench *bench)
            (unsigned long long)stats.rows, (unsigned long long)stats.segments,
            (double)stats.bytes_on_disk / 1e6, opened, first, second, resident("RssAnon:") - before);
     fflush(stdout);
+}
+
+/* New rows, a commit at a time, each searchable before the next. */
+static void measure_growing(struct bench *bench)
+{
+    ibid_error err;
+    struct times times = {0};
+    const int64_t start_cpu = clock_thread_cpu_us(), last = bench->corpus.rows + bench->settings->grow;
+    while (bench->corpus.rows + ROWS_A_COMMIT <= last) {
+        bench->corpus.rows += ROWS_A_COMMIT;
+        const int64_t start = clock_thread_cpu_us();
+        must(vector_store_follow(bench->store, COLLECTION, NULL, &err), &err);
+        times_add(&times, start);
+    }
+    const double cpu = (double)(clock_thread_cpu_us() - start_cpu);
+    qsort(times.items, times.count, sizeof(double), compare_times);
+    printf("{\"grown_by\": %lld, \"rows_a_follow\": %d, \"cpu_us_a_row\": %.1f, \"p50_ms\": %.2f, "
+           "\"p95_ms\": %.2f, "
+           "\"max_ms\": %.1f}\n",
+           (long long)bench->settings->grow, ROWS_A_COMMIT, cpu / (double)bench->settings->grow,
+           percentile(&times, 0.5), percentile(&times, 0.95), percentile(&times, 1));
+    free(times.items);
 }
 
 static void run(struct bench *bench)
@@ -499,6 +566,7 @@ static void run(struct bench *bench)
     measure_vectors(bench, "10 %", &everything, "size<100000");
     measure_vectors(bench, "1 %", &everything, "size<10000");
     measure_vectors(bench, "0.1 %", &everything, "size<1000");
+    measure_vectors(bench, "10 %, far from the queries", &everything, "label=far");
     measure_vectors(bench, "one source", &everything, "source=source-3");
     measure_vectors(bench, "one workspace of four", &one_workspace, NULL);
     measure_words(bench, "3 to 8 terms", &everything, NULL, 3, 8);
@@ -506,6 +574,8 @@ static void run(struct bench *bench)
     measure_words(bench, "3 to 8 terms, 10 %", &everything, "size<100000", 3, 8);
     measure_words(bench, "3 to 8 terms, 1 %", &everything, "size<10000", 3, 8);
     measure_words(bench, "3 to 8 terms, one workspace of four", &one_workspace, NULL, 3, 8);
+    if (bench->settings->grow)
+        measure_growing(bench);
     printf("{\"anonymous_mb_after_searches\": %.1f, \"mapped_mb\": %.0f}\n", resident("RssAnon:") - before,
            resident("RssFile:"));
     vector_store_close(bench->store);
@@ -541,10 +611,13 @@ int main(int argc, char **argv)
     bench.corpus.rows = (int64_t)(bench.corpus.vectors.size / row_size);
     if (bench.corpus.rows > settings.rows)
         bench.corpus.rows = settings.rows;
+    bench.corpus.rows -= settings.grow;
+    bench.corpus.rows -= bench.corpus.rows % ROWS_A_COMMIT; /* what comes later has a commit of its own */
     bench.query_count = bench.queries.size / row_size;
     if (bench.query_count > 500)
         bench.query_count = 500;
     bench.corpus.texts = lines_open(settings.texts);
+    find_far_rows(&bench.corpus, bench.queries.data, bench.query_count);
     bench.keywords = lines_open(settings.keywords);
     run(&bench);
     return 0;

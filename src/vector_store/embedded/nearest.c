@@ -17,15 +17,18 @@
 enum {
     CANDIDATES_MIN = 200, /* by code, whose bytes are compared in any case */
     CANDIDATES_PER_HIT = 20,
-    CANDIDATES_MORE = 4, /* times as many, as far as their error lets them reach the best */
+    CANDIDATES_MORE = 4,   /* times as many, as far as their error lets them reach the best */
+    CANDIDATES_AGAIN = 32, /* times as many when even those were not all that may reach the best */
     CANDIDATES_LIMIT = 65536,
     CHUNK_BLOCKS = 64, /* blocks of codes looked at together */
     CHUNK_ROWS = CHUNK_BLOCKS * CODE_BLOCK_ROWS,
     VECTOR_BATCH = 256, /* exact vectors fetched at once */
 };
 
-/* Standard deviations of an estimate within which a row may still belong to the best (RaBitQ's epsilon). */
-#define ERROR_BOUND 1.9f
+/* Standard deviations of an estimate within which a row among the candidates may still belong to the best,
+ * and within which rows outside them are worth a second scan. */
+#define ERROR_BOUND 3.0f
+#define ERROR_BOUND_AGAIN 2.0f
 /* What a similarity by bytes may be off by: about 8 standard deviations. */
 #define BYTE_ERROR 0.004f
 
@@ -41,6 +44,8 @@ struct search {
     float *query_errors; /* a part: of its code query */
     struct pool coarse;  /* by code */
     struct pool fine;    /* by bytes */
+    double errors;       /* standard deviations of the candidates that were asked for theirs: sum and count */
+    size_t error_count;
 };
 
 /* ---- codes ---- */
@@ -169,6 +174,8 @@ static ibid_code can_reach(struct search *search, const struct place *place, flo
     const float error =
         code_error((struct code_factors){*offset, *scale}, segment->header->centroid_square, search->padded) *
         search->query_errors[place->part];
+    search->errors += error;
+    search->error_count++;
     *ret = place->score + ERROR_BOUND * error >= wanted;
     return IBID_OK;
 }
@@ -317,11 +324,42 @@ static ibid_code scan_parts(struct search *search, ibid_error *err)
     return IBID_OK;
 }
 
+static void start_pools(struct search *search, size_t candidates, size_t k)
+{
+    pool_release(&search->coarse);
+    pool_release(&search->fine);
+    pool_start(&search->coarse, candidates);
+    pool_start(&search->fine, 2 * k + 16);
+}
+
+/* Where many rows are as near as the nearest, the candidates may not have been all that can be among the
+ * best: the last of them was not so far off that the error of an estimate could be ruled out. Then what the
+ * search has found so far tells how far off is far enough, and everything nearer than that is looked at. */
+static ibid_code scan_again_if_crowded(struct search *search, size_t sure, size_t k, ibid_error *err)
+{
+    pool_partition(&search->fine, k);
+    const float wanted = pool_least(&search->fine, k);
+    const double error = search->error_count ? search->errors / (double)search->error_count : 0;
+    const float far_enough = wanted - ERROR_BOUND_AGAIN * (float)error;
+    if (search->coarse.count < search->coarse.keep || search->coarse.threshold <= far_enough)
+        return IBID_OK;
+    size_t candidates = sure * CANDIDATES_AGAIN;
+    if (candidates > CANDIDATES_LIMIT)
+        candidates = CANDIDATES_LIMIT;
+    start_pools(search, candidates, k);
+    search->coarse.threshold = far_enough;
+    TRY(scan_parts(search, err));
+    return rescore_candidates(search, candidates, k, err);
+}
+
 static ibid_code run(struct search *search, size_t k, struct candidate *out, size_t *ret_count,
                      ibid_error *err)
 {
+    const size_t sure = candidates_for(search->selection, k);
+    start_pools(search, sure * CANDIDATES_MORE, k);
     TRY(scan_parts(search, err));
-    TRY(rescore_candidates(search, search->coarse.keep / CANDIDATES_MORE, k, err));
+    TRY(rescore_candidates(search, sure, k, err));
+    TRY(scan_again_if_crowded(search, sure, k, err));
     struct top top;
     top_start(&top, k);
     const ibid_code code = rank_exactly(search, k, &top, err);
@@ -353,8 +391,6 @@ ibid_code embedded_nearest(struct embedded_selection *self, const float *vector,
     rotation_apply(rotation, vector, search.rotated);
     byte_query_start(&search.byte_query, search.rotated, search.padded);
     code_query_start(&search.code_query, search.padded);
-    pool_start(&search.coarse, candidates_for(self, k) * CANDIDATES_MORE);
-    pool_start(&search.fine, 2 * k + 16);
     const ibid_code code = run(&search, k, out, ret_count, err);
     pool_release(&search.coarse);
     pool_release(&search.fine);
