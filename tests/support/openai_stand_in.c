@@ -66,11 +66,13 @@ static void append_vector(struct buffer *out, struct str text, int64_t dimension
 static void note_request(struct stand_in *self, const json_t *inputs, struct str input_type)
 {
     const size_t count = json_array_size(inputs);
+    pthread_mutex_lock(&self->lock);
     if (count > self->largest_batch)
         self->largest_batch = (unsigned)count;
     snprintf(self->last_input, sizeof self->last_input, "%s",
              json_string_value(json_array_get(inputs, count - 1)));
     snprintf(self->last_input_type, sizeof self->last_input_type, "%.*s", STR_ARG(input_type));
+    pthread_mutex_unlock(&self->lock);
 }
 
 static bool inputs_are_right(const json_t *inputs)
@@ -133,16 +135,25 @@ static bool has_line(struct str head, const char *line)
     return false;
 }
 
+/* Whether this request is one of those that are to fail. */
+static bool takes_failure(struct stand_in *self)
+{
+    unsigned left = self->failures;
+    while (left > 0 && !atomic_compare_exchange_weak(&self->failures, &left, left - 1))
+        ;
+    return left > 0;
+}
+
 static bool serve(struct str head, struct str body, struct buffer *out, void *context)
 {
     struct stand_in *self = context;
     self->requests++;
     const unsigned under_way = ++self->under_way;
-    if (under_way > self->most_under_way)
-        self->most_under_way = under_way;
+    unsigned most = self->most_under_way;
+    while (under_way > most && !atomic_compare_exchange_weak(&self->most_under_way, &most, under_way))
+        ;
     nanosleep(&(struct timespec){.tv_nsec = self->delay_ms * 1000000L}, NULL);
-    if (self->failures > 0) {
-        self->failures--;
+    if (takes_failure(self)) {
         refuse(out, self->failure, "told to fail");
     } else if (self->reply) {
         reply(out, "200 OK", str_from(self->reply));
@@ -161,6 +172,7 @@ static bool serve(struct str head, struct str body, struct buffer *out, void *co
 struct stand_in *stand_in_start(void)
 {
     struct stand_in *self = xcalloc(1, sizeof *self);
+    pthread_mutex_init(&self->lock, NULL);
     self->server = tiny_server_start(NULL, serve, self);
     return self;
 }
@@ -168,6 +180,7 @@ struct stand_in *stand_in_start(void)
 void stand_in_stop(struct stand_in *self)
 {
     tiny_server_stop(self->server);
+    pthread_mutex_destroy(&self->lock);
     free(self);
 }
 

@@ -2,6 +2,7 @@
  * can be told to fail. Its vectors are those of the hash embedder, so that shared words count. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -16,7 +17,9 @@ struct stand_in {
     _Atomic unsigned largest_batch;
     _Atomic unsigned under_way, most_under_way;
     _Atomic bool saw_base64, saw_plain;
-    /* The last request's last text and input_type ("" when there was none). */
+    /* The last request's last text and input_type ("" when there was none). Requests that come together take
+     * turns by the lock; a test reads these when its own have been answered. */
+    pthread_mutex_t lock;
     char last_input[512], last_input_type[32];
 
     /* What it is told to do. */

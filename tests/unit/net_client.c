@@ -1,6 +1,7 @@
 #include "tests/test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -212,7 +213,8 @@ static void retry_after_is_read(void **state)
 
 struct fixture {
     struct tiny_server *server, *other;
-    char seen[4096]; /* head of the last request */
+    pthread_mutex_t lock; /* a request that its client gave up may be under way beside the next one */
+    char seen[4096];      /* head of the last request */
     char other_seen[4096];
     char body[4096];
     unsigned calls;
@@ -258,16 +260,23 @@ static bool other_handler(struct str head, struct str body, struct buffer *out, 
     return true;
 }
 
-static bool handler(struct str head, struct str body, struct buffer *out, void *context)
+static void note_request(struct fixture *fixture, struct str head, struct str body)
 {
-    struct fixture *fixture = context;
-    char path[128] = "", headers[256];
-    sscanf(head.data, "%*s %100s", path);
+    pthread_mutex_lock(&fixture->lock);
     snprintf(fixture->seen, sizeof fixture->seen, "%.*s", STR_ARG(head));
     snprintf(fixture->body, sizeof fixture->body, "%.*s", STR_ARG(body));
     fixture->calls++;
     if (fixture->raise)
         atomic_store(fixture->raise, true);
+    pthread_mutex_unlock(&fixture->lock);
+}
+
+static bool handler(struct str head, struct str body, struct buffer *out, void *context)
+{
+    struct fixture *fixture = context;
+    char path[128] = "", headers[256];
+    sscanf(head.data, "%*s %100s", path);
+    note_request(fixture, head, body);
     if (strcmp(path, "/file") == 0)
         return serve_file(fixture, head, out);
     if (strcmp(path, "/elsewhere") == 0) {
@@ -305,6 +314,7 @@ static bool handler(struct str head, struct str body, struct buffer *out, void *
 static int start(void **state)
 {
     struct fixture *fixture = xcalloc(1, sizeof *fixture);
+    pthread_mutex_init(&fixture->lock, NULL);
     fixture->server = tiny_server_start(NULL, handler, fixture);
     fixture->other = tiny_server_start(NULL, other_handler, fixture);
     *state = fixture;
@@ -316,6 +326,7 @@ static int stop(void **state)
     struct fixture *fixture = *state;
     tiny_server_stop(fixture->server);
     tiny_server_stop(fixture->other);
+    pthread_mutex_destroy(&fixture->lock);
     free(fixture);
     return 0;
 }
@@ -424,6 +435,13 @@ static void redirects_are_checked_like_requests(void **state)
     http_client_free(strict);
 }
 
+static void raise_on_request(struct fixture *fixture, atomic_bool *raise)
+{
+    pthread_mutex_lock(&fixture->lock);
+    fixture->raise = raise;
+    pthread_mutex_unlock(&fixture->lock);
+}
+
 static ibid_code refuse(struct str bytes, void *context, ibid_error *err)
 {
     return fail(err, IBID_ENOSPACE, "the sink is full");
@@ -451,10 +469,10 @@ static void limits_end_a_call(void **state)
     request = (struct http_request){.url = url_of(&arena, fixture, "/silent"), .stall_timeout = 200000};
     assert_int_equal(http_client_send(client, &request, &arena, &response, &why), IBID_ETIMEOUT);
     atomic_bool cancel = false;
-    fixture->raise = &cancel;
+    raise_on_request(fixture, &cancel);
     request = (struct http_request){.url = url_of(&arena, fixture, "/silent"), .cancel = &cancel};
     assert_int_equal(http_client_send(client, &request, &arena, &response, &why), IBID_ECANCELED);
-    fixture->raise = NULL;
+    raise_on_request(fixture, NULL);
     request = (struct http_request){.url = url_of(&arena, fixture, "/break")};
     assert_int_equal(http_client_send(client, &request, &arena, &response, &why), IBID_EUPSTREAM);
     request = (struct http_request){.url = "http://127.0.0.1:1/"};
@@ -484,7 +502,7 @@ static void unix_socket_is_spoken_to(void **state)
     AUTO_ARENA arena = ARENA_INIT;
     char folder[] = "/tmp/ibid-net-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    struct fixture local = {0};
+    struct fixture local = {.lock = PTHREAD_MUTEX_INITIALIZER};
     const char *path = arena_printf(&arena, "%s/socket", folder);
     struct tiny_server *server = tiny_server_start(path, handler, &local);
     const struct net_policy policy = policy_of(&arena, NULL, 0);
