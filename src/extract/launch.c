@@ -70,7 +70,8 @@ static ibid_code find_program(const char *libexec, const char *program, char **r
  * loader and the sanitizers need. */
 static void build_environment(char *environment[ENVIRONMENT_LIMIT])
 {
-    static const char *const kept[] = {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"};
+    static const char *const kept[] = {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
+                                       "TSAN_OPTIONS"};
     size_t count = 0;
     environment[count++] = xstrdup("LANG=C.UTF-8");
     environment[count++] = xstrdup("TZ=UTC0");

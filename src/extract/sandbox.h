@@ -1,8 +1,8 @@
 /* What holds a child: limits of resources always; seccomp and landlock where the system has them.
  *
  * Prepared once in the broker (compiling a filter is slow), entered in each child. Builds with
- * AddressSanitizer need more than a child may have: there only the limits are left (but that of
- * memory), and the sandbox says that it is not full. */
+ * AddressSanitizer or ThreadSanitizer need more than a child may have: there only the limits are left (but
+ * that of memory), and the sandbox says that it is not full. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,5 +31,5 @@ struct sandbox_limits {
 
 /* In the child, for the rest of its life. IBID_EIO when a prepared part cannot be entered: the
  * child must end then. */
-ibid_code sandbox_enter(const struct sandbox *sandbox, const struct sandbox_limits *limits, ibid_error *err)
-    MUST_CHECK;
+ibid_code sandbox_enter(const struct sandbox *sandbox, const struct sandbox_limits *limits,
+                        ibid_error *err) MUST_CHECK;
