@@ -8,7 +8,7 @@
 #include "extract/sanitizer.h"
 #include "tests/support/extraction_check.h"
 
-#ifdef SANITIZED_ADDRESSES
+#ifdef SANITIZED_LEAKS
 #include <sanitizer/lsan_interface.h>
 #else
 static void __lsan_disable(void)
