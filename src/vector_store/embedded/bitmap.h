@@ -100,6 +100,12 @@ static inline struct bitmap_walk bitmap_walk(const uint64_t *bits, size_t words)
     return (struct bitmap_walk){bits, 0, words, words ? bits[0] : 0};
 }
 
+/* The same from a row on, which is below 64 * words. */
+static inline struct bitmap_walk bitmap_walk_from(const uint64_t *bits, size_t words, uint32_t row)
+{
+    return (struct bitmap_walk){bits, row / 64, words, bits[row / 64] & ~UINT64_C(0) << (row % 64)};
+}
+
 static inline bool bitmap_next(struct bitmap_walk *walk, uint32_t *ret_row)
 {
     while (!walk->rest) {

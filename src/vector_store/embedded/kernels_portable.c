@@ -1,21 +1,45 @@
 #include "vector_store/embedded/add_up.h"
 #include "vector_store/embedded/kernels.h"
 
+/* Bits set in each byte, for several words side by side: no instruction for it is needed. */
+static inline uint64_t count_bytes(uint64_t bits)
+{
+    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+    return (bits + (bits >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+}
+
+/* Sums of neighbouring bytes, as four numbers of 16 bits. */
+static inline uint64_t pair_bytes(uint64_t bytes)
+{
+    const uint64_t low = UINT64_C(0x00FF00FF00FF00FF);
+    return (bytes & low) + (bytes >> 8 & low);
+}
+
+static inline int32_t sum_quarters(uint64_t quarters)
+{
+    return (int32_t)((quarters & 0xFFFF) + (quarters >> 16 & 0xFFFF) + (quarters >> 32 & 0xFFFF) +
+                     (quarters >> 48));
+}
+
 static void dot_codes(const uint64_t *codes, size_t words, const uint64_t *planes, const uint32_t *blocks,
                       size_t count, int32_t *out)
 {
     for (size_t i = 0; i < count; i++) {
         const uint64_t *block = codes + blocks[i] * words * 8;
-        for (size_t row = 0; row < 8; row++) {
-            int32_t sum = 0;
-            for (size_t word = 0; word < words; word++) {
+        uint64_t added[8] = {0}, taken[8] = {0}; /* at most 64 words of 112: 16 bits hold it */
+        for (size_t word = 0; word < words; word++) {
+            const uint64_t *plane = planes + word * QUERY_PLANES;
+            for (size_t row = 0; row < 8; row++) {
                 const uint64_t code = block[word * 8 + row];
-                const uint64_t *plane = planes + word * QUERY_PLANES;
-                sum += __builtin_popcountll(code & plane[0]) + 2 * __builtin_popcountll(code & plane[1]) +
-                       4 * __builtin_popcountll(code & plane[2]) - 8 * __builtin_popcountll(code & plane[3]);
+                const uint64_t bytes = count_bytes(code & plane[0]) + 2 * count_bytes(code & plane[1]) +
+                                       4 * count_bytes(code & plane[2]);
+                added[row] += pair_bytes(bytes);
+                taken[row] += pair_bytes(count_bytes(code & plane[3]));
             }
-            out[i * 8 + row] = sum;
         }
+        for (size_t row = 0; row < 8; row++)
+            out[i * 8 + row] = sum_quarters(added[row]) - 8 * sum_quarters(taken[row]);
     }
 }
 

@@ -62,7 +62,8 @@ static void unpack_block(const unsigned char *data, unsigned bits, uint16_t out[
         CASE(8)
         CASE(9)
         CASE(10)
-        CASE(11) CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
+        CASE(11)
+        CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 #undef CASE
             default : memset(out, 0, POSTINGS_BLOCK * sizeof *out);
     }

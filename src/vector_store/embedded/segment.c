@@ -229,6 +229,28 @@ ibid_code segment_check(struct segment *segment, ibid_error *err)
     return sound ? IBID_OK : segment_damage(segment, err);
 }
 
+static uint32_t lower_bound(const int64_t *ids, uint32_t count, int64_t row_id)
+{
+    uint32_t low = 0;
+    while (low < count) {
+        const uint32_t middle = low + (count - low) / 2;
+        if (ids[middle] < row_id)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+ibid_code segment_lower_bound(struct segment *segment, int64_t row_id, uint32_t *ret_row, ibid_error *err)
+{
+    const int64_t *ids = segment_section(segment, SECTION_ROW_IDS);
+    if (!ids)
+        return segment_damage(segment, err);
+    *ret_row = lower_bound(ids, segment->rows, row_id);
+    return IBID_OK;
+}
+
 ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret_row, ibid_error *err)
 {
     *ret_row = -1;
@@ -237,16 +259,9 @@ ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret
     const int64_t *ids = segment_section(segment, SECTION_ROW_IDS);
     if (!ids)
         return segment_damage(segment, err);
-    uint32_t low = 0, high = segment->rows;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        if (ids[middle] < row_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < segment->rows && ids[low] == row_id)
-        *ret_row = low;
+    const uint32_t row = lower_bound(ids, segment->rows, row_id);
+    if (row < segment->rows && ids[row] == row_id)
+        *ret_row = row;
     return IBID_OK;
 }
 

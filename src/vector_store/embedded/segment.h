@@ -54,6 +54,10 @@ ibid_code segment_damage(struct segment *segment, ibid_error *err);
 /* Checks every page, also those that have been checked before. */
 ibid_code segment_check(struct segment *segment, ibid_error *err) MUST_CHECK;
 
+/* *ret_row: the first row with an id >= row_id, segment->rows when there is none. */
+ibid_code segment_lower_bound(struct segment *segment, int64_t row_id, uint32_t *ret_row,
+                              ibid_error *err) MUST_CHECK;
+
 /* *ret_row: the place of a row, or -1 when the segment does not hold it. */
 ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret_row,
                            ibid_error *err) MUST_CHECK;

@@ -229,11 +229,21 @@ struct listed_part {
     bool more;
 };
 
-static void skip_to(struct listed_part *listed, int64_t after_row)
+static ibid_code list_part(const struct selected_part *part, int64_t after_row, struct listed_part *listed,
+                           ibid_error *err)
 {
-    do
-        listed->more = bitmap_next(&listed->walk, &listed->row);
-    while (listed->more && listed->row_ids[listed->row] <= after_row);
+    uint32_t first;
+    if (part->selected_count == 0 || part->segment->header->last_row_id <= after_row)
+        return IBID_OK;
+    listed->row_ids = segment_section(part->segment, SECTION_ROW_IDS);
+    if (!listed->row_ids)
+        return segment_damage(part->segment, err);
+    TRY(segment_lower_bound(part->segment, after_row + 1, &first, err));
+    if (first == part->segment->rows)
+        return IBID_OK;
+    listed->walk = bitmap_walk_from(part->selected, part->segment->words, first);
+    listed->more = bitmap_next(&listed->walk, &listed->row);
+    return IBID_OK;
 }
 
 ibid_code embedded_list(struct embedded_selection *self, int64_t after_row, size_t limit, int64_t *out,
@@ -242,16 +252,8 @@ ibid_code embedded_list(struct embedded_selection *self, int64_t after_row, size
     AUTO_ARENA arena = ARENA_INIT;
     struct listed_part *listed = ARENA_ARRAY(&arena, struct listed_part, self->snapshot->count);
     size_t count = 0;
-    for (size_t i = 0; i < self->snapshot->count; i++) {
-        const struct selected_part *part = &self->parts[i];
-        if (part->selected_count == 0 || part->segment->header->last_row_id <= after_row)
-            continue;
-        listed[i].row_ids = segment_section(part->segment, SECTION_ROW_IDS);
-        if (!listed[i].row_ids)
-            return segment_damage(part->segment, err);
-        listed[i].walk = bitmap_walk(part->selected, part->segment->words);
-        skip_to(&listed[i], after_row);
-    }
+    for (size_t i = 0; i < self->snapshot->count; i++)
+        TRY(list_part(&self->parts[i], after_row, &listed[i], err));
     while (count < limit) {
         struct listed_part *least = NULL;
         for (size_t i = 0; i < self->snapshot->count; i++)
