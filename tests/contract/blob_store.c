@@ -165,7 +165,7 @@ static void test_damage_is_seen_and_mended_by_putting_again(void **state)
 {
     struct bench *bench = *state;
     if (!bench->fixture->damage)
-        skip();
+        SKIP_TEST("blob store %s: its bytes cannot be damaged from outside", bench->fixture->name);
     const struct sha256 hash = put(bench, "precious", 8);
     bench->fixture->damage(bench->folder, &hash);
     int fd;

@@ -75,19 +75,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void need(const struct fixture *fixture)
+/* What keeps the test from running here; NULL when nothing does. */
+static const char *what_is_missing(const struct fixture *fixture)
 {
-    const char *missing = NULL;
     if (!fixture->data)
-        missing = "IBID_RELEVANCE_DATA is not set, and this is a build with sanitizers";
-    else if (!folder_exists(fixture->data))
-        missing = "the judged collections are not here (IBID_RELEVANCE_DATA)";
-    else if (!fixture->embedder)
-        missing = "the model all-MiniLM-L6-v2 is not here (IBID_TEST_MODEL)";
-    if (!missing)
-        return;
-    print_message("# SKIPPED: %s\n", missing);
-    skip();
+        return "IBID_RELEVANCE_DATA is not set, and this is a build with sanitizers";
+    if (!folder_exists(fixture->data))
+        return "the judged collections are not here (IBID_RELEVANCE_DATA)";
+    if (!fixture->embedder)
+        return "the model all-MiniLM-L6-v2 is not here (IBID_TEST_MODEL)";
+    return NULL;
 }
 
 static struct eval_report measure(const struct fixture *fixture, const char *name)
@@ -102,7 +99,9 @@ static struct eval_report measure(const struct fixture *fixture, const char *nam
 static void relevance_is_what_the_project_is_held_to(void **state)
 {
     const struct fixture *fixture = *state;
-    need(fixture);
+    const char *missing = what_is_missing(fixture);
+    if (missing)
+        SKIP_TEST("%s", missing);
     double gain = 0;
     unsigned english = 0, failures = 0;
     for (size_t i = 0; i < COUNT_OF(collections); i++) {

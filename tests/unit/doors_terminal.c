@@ -54,7 +54,7 @@ static void controls_do_not_reach_the_terminal(void **state)
 static void widths_are_columns(void **state)
 {
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
-        skip();
+        SKIP_TEST("there is no locale C.UTF-8");
     assert_int_equal(text_width(STR("abc")), 3);
     assert_int_equal(text_width(STR("äö")), 2);
     assert_int_equal(text_width(STR("日本")), 4);

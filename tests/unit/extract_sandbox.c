@@ -87,9 +87,9 @@ static void the_sandbox_holds(void **state)
     };
     struct extract_pool *pool = open_pool();
     if (!sandbox_is_full(pool)) {
-        print_message("# the sandbox is '%s' here\n", extract_pool_sandbox_level(pool));
+        const char *level = extract_pool_sandbox_level(pool);
         extract_pool_close(pool);
-        skip();
+        SKIP_TEST("the sandbox is '%s' here", level);
     }
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         AUTO_ARENA arena = ARENA_INIT;
@@ -230,10 +230,8 @@ static pid_t find_broker(void)
 static void a_killed_broker_is_replaced(void **state)
 {
     AUTO_FREE char *path = xasprintf("/proc/self/task/%d/children", (int)getpid());
-    if (!file_exists(path)) {
-        print_message("# this kernel does not list children\n");
-        skip();
-    }
+    if (!file_exists(path))
+        SKIP_TEST("this kernel does not list children");
     struct extract_pool *pool = open_pool();
     for (int i = 0; i < 3; i++) {
         AUTO_ARENA arena = ARENA_INIT;
