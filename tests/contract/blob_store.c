@@ -1,5 +1,5 @@
 /* What every blob store must do. A member of the registry without a row in `fixtures` fails. */
-#include "tests/test.h"
+#include "tests/contract/contract.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,23 +189,14 @@ static void test_listing_ends_when_told(void **state)
 
 static void test_every_member_has_fixtures(void **state)
 {
-    for (size_t i = 0; blob_store_registry[i]; i++) {
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(fixtures); j++)
-            found |= strcmp(fixtures[j].name, blob_store_registry[i]->name) == 0;
-        if (!found)
-            fail_msg("blob store '%s' has no fixtures in tests/contract/blob_store.c",
-                     blob_store_registry[i]->name);
-    }
+    for (size_t i = 0; blob_store_registry[i]; i++)
+        contract_expect_fixture(CONTRACT_FIXTURES(fixtures), "blob_store", blob_store_registry[i]->name);
     assert_null(blob_store_find("no such store"));
 }
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        CMUnitTestFunction run;
-    } checks[] = {
+    static const struct contract_check checks[] = {
         {"bytes come back", test_bytes_come_back},
         {"the same bytes are kept once", test_the_same_bytes_are_kept_once},
         {"removed is gone", test_removed_is_gone},
@@ -213,15 +204,6 @@ int main(void)
         {"damage is seen and mended", test_damage_is_seen_and_mended_by_putting_again},
         {"listing ends when told", test_listing_ends_when_told},
     };
-    char names[COUNT_OF(fixtures)][COUNT_OF(checks)][80];
-    struct CMUnitTest tests[1 + COUNT_OF(fixtures) * COUNT_OF(checks)] = {
-        cmocka_unit_test(test_every_member_has_fixtures)};
-    size_t count = 1;
-    for (size_t i = 0; i < COUNT_OF(fixtures); i++)
-        for (size_t j = 0; j < COUNT_OF(checks); j++) {
-            snprintf(names[i][j], sizeof names[i][j], "%s: %s", fixtures[i].name, checks[j].name);
-            tests[count++] =
-                (struct CMUnitTest){names[i][j], checks[j].run, set_up, tear_down, (void *)&fixtures[i]};
-        }
-    return cmocka_run_group_tests_name("blob_store", tests, NULL, NULL);
+    return contract_run("blob_store", test_every_member_has_fixtures, CONTRACT_FIXTURES(fixtures), checks,
+                        COUNT_OF(checks), set_up, tear_down);
 }

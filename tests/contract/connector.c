@@ -1,5 +1,5 @@
 /* What every connector must do. A member of the registry without a row in `fixtures` fails. */
-#include "tests/test.h"
+#include "tests/contract/contract.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -212,38 +212,20 @@ static void test_ends_when_told(void **state)
 
 static void test_every_member_has_fixtures(void **state)
 {
-    for (size_t i = 0; connector_registry[i]; i++) {
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(fixtures); j++)
-            found |= strcmp(fixtures[j].name, connector_registry[i]->name) == 0;
-        if (!found)
-            fail_msg("connector '%s' has no fixtures in tests/contract/connector.c",
-                     connector_registry[i]->name);
-    }
+    for (size_t i = 0; connector_registry[i]; i++)
+        contract_expect_fixture(CONTRACT_FIXTURES(fixtures), "connector", connector_registry[i]->name);
     assert_null(connector_find("no such connector"));
 }
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        CMUnitTestFunction run;
-    } checks[] = {
+    static const struct contract_check checks[] = {
         {"lists everything once", test_lists_everything_once},
         {"fetches what it lists", test_fetches_what_it_lists},
         {"fetching has a limit", test_fetching_has_a_limit},
         {"what is not there is not found", test_what_is_not_there_is_not_found},
         {"ends when told", test_ends_when_told},
     };
-    char names[COUNT_OF(fixtures)][COUNT_OF(checks)][80];
-    struct CMUnitTest tests[1 + COUNT_OF(fixtures) * COUNT_OF(checks)] = {
-        cmocka_unit_test(test_every_member_has_fixtures)};
-    size_t count = 1;
-    for (size_t i = 0; i < COUNT_OF(fixtures); i++)
-        for (size_t j = 0; j < COUNT_OF(checks); j++) {
-            snprintf(names[i][j], sizeof names[i][j], "%s: %s", fixtures[i].name, checks[j].name);
-            tests[count++] =
-                (struct CMUnitTest){names[i][j], checks[j].run, set_up, tear_down, (void *)&fixtures[i]};
-        }
-    return cmocka_run_group_tests_name("connector", tests, NULL, NULL);
+    return contract_run("connector", test_every_member_has_fixtures, CONTRACT_FIXTURES(fixtures), checks,
+                        COUNT_OF(checks), set_up, tear_down);
 }

@@ -1,5 +1,5 @@
 /* What every embedder must do. A member of the registry without a row in `fixtures` fails. */
-#include "tests/test.h"
+#include "tests/contract/contract.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -259,12 +259,7 @@ static void test_threads_share_one_embedder(void **test_state)
 static void test_every_member_has_fixtures(void **test_state)
 {
     for (size_t i = 0; embedder_registry[i]; i++) {
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(fixtures); j++)
-            found |= strcmp(fixtures[j].name, embedder_registry[i]->name) == 0;
-        if (!found)
-            fail_msg("embedder '%s' has no fixtures in tests/contract/embedder.c",
-                     embedder_registry[i]->name);
+        contract_expect_fixture(CONTRACT_FIXTURES(fixtures), "embedder", embedder_registry[i]->name);
         assert_ptr_equal(embedder_find(embedder_registry[i]->name), embedder_registry[i]);
     }
     assert_null(embedder_find("no such embedder"));

@@ -1,5 +1,5 @@
 /* What every metadata store must do. A member of the registry without a row in `fixtures` fails. */
-#include "tests/test.h"
+#include "tests/contract/contract.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -359,23 +359,14 @@ static void test_a_sound_store_checks_clean(void **state)
 
 static void test_every_member_has_fixtures(void **state)
 {
-    for (size_t i = 0; metadata_store_registry[i]; i++) {
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(fixtures); j++)
-            found |= strcmp(fixtures[j].name, metadata_store_registry[i]->name) == 0;
-        if (!found)
-            fail_msg("metadata store '%s' has no fixtures in tests/contract/metadata_store.c",
-                     metadata_store_registry[i]->name);
-    }
+    for (size_t i = 0; metadata_store_registry[i]; i++)
+        contract_expect_fixture(CONTRACT_FIXTURES(fixtures), "metadata_store", metadata_store_registry[i]->name);
     assert_null(metadata_store_find("no such store"));
 }
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        CMUnitTestFunction run;
-    } checks[] = {
+    static const struct contract_check checks[] = {
         {"a new store holds the local owner", test_a_new_store_holds_the_local_owner},
         {"committed is there after opening again", test_what_was_committed_is_there_after_opening_again},
         {"rolling back leaves nothing", test_rolling_back_leaves_nothing},
@@ -391,15 +382,6 @@ int main(void)
         {"without create nothing is made", test_without_create_nothing_is_made},
         {"checks clean", test_a_sound_store_checks_clean},
     };
-    char names[COUNT_OF(fixtures)][COUNT_OF(checks)][100];
-    struct CMUnitTest tests[1 + COUNT_OF(fixtures) * COUNT_OF(checks)] = {
-        cmocka_unit_test(test_every_member_has_fixtures)};
-    size_t count = 1;
-    for (size_t i = 0; i < COUNT_OF(fixtures); i++)
-        for (size_t j = 0; j < COUNT_OF(checks); j++) {
-            snprintf(names[i][j], sizeof names[i][j], "%s: %s", fixtures[i].name, checks[j].name);
-            tests[count++] =
-                (struct CMUnitTest){names[i][j], checks[j].run, set_up, tear_down, (void *)&fixtures[i]};
-        }
-    return cmocka_run_group_tests_name("metadata_store", tests, NULL, NULL);
+    return contract_run("metadata_store", test_every_member_has_fixtures, CONTRACT_FIXTURES(fixtures), checks,
+                        COUNT_OF(checks), set_up, tear_down);
 }

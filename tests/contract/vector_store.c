@@ -1,6 +1,6 @@
 /* What every vector store must do. A member of the registry without a row in `fixtures` fails. Every member
  * is compared with `memory`, the exact one, which the checks by hand keep honest. */
-#include "tests/test.h"
+#include "tests/contract/contract.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -501,12 +501,7 @@ static void test_searches_go_on_while_following(void **state)
 static void test_every_member_has_fixtures(void **state)
 {
     for (size_t i = 0; vector_store_registry[i]; i++) {
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(fixtures); j++)
-            found |= strcmp(fixtures[j].name, vector_store_registry[i]->name) == 0;
-        if (!found)
-            fail_msg("vector store '%s' has no fixtures in tests/contract/vector_store.c",
-                     vector_store_registry[i]->name);
+        contract_expect_fixture(CONTRACT_FIXTURES(fixtures), "vector_store", vector_store_registry[i]->name);
         assert_ptr_equal(vector_store_find(vector_store_registry[i]->name), vector_store_registry[i]);
         assert_true(vector_store_registry[i]->options_size > 0);
     }
@@ -515,10 +510,7 @@ static void test_every_member_has_fixtures(void **state)
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        CMUnitTestFunction run;
-    } checks[] = {
+    static const struct contract_check checks[] = {
         {"empty collection", test_an_empty_collection_finds_nothing},
         {"scope", test_the_scope_decides_what_is_there},
         {"filters", test_filters_mean_what_they_say},
@@ -532,15 +524,6 @@ int main(void)
         {"wrong calls", test_wrong_calls_are_refused},
         {"threads", test_searches_go_on_while_following},
     };
-    char names[COUNT_OF(fixtures)][COUNT_OF(checks)][80];
-    struct CMUnitTest tests[1 + COUNT_OF(fixtures) * COUNT_OF(checks)] = {
-        cmocka_unit_test(test_every_member_has_fixtures)};
-    size_t count = 1;
-    for (size_t i = 0; i < COUNT_OF(fixtures); i++)
-        for (size_t j = 0; j < COUNT_OF(checks); j++) {
-            snprintf(names[i][j], sizeof names[i][j], "%s: %s", fixtures[i].name, checks[j].name);
-            tests[count++] =
-                (struct CMUnitTest){names[i][j], checks[j].run, NULL, NULL, (void *)(uintptr_t)&fixtures[i]};
-        }
-    return cmocka_run_group_tests_name("vector_store", tests, NULL, NULL);
+    return contract_run("vector_store", test_every_member_has_fixtures, CONTRACT_FIXTURES(fixtures), checks,
+                        COUNT_OF(checks), NULL, NULL);
 }
