@@ -11,22 +11,12 @@
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum log_level log_threshold = LOG_WARNING;
 static enum log_format log_style = LOG_TEXT;
-static void (*log_sink)(const char *line, void *context);
-static void *log_sink_context;
 
 void log_setup(enum log_level level, enum log_format format)
 {
     pthread_mutex_lock(&log_lock);
     log_threshold = level;
     log_style = format;
-    pthread_mutex_unlock(&log_lock);
-}
-
-void log_set_sink(void (*sink)(const char *line, void *context), void *context)
-{
-    pthread_mutex_lock(&log_lock);
-    log_sink = sink;
-    log_sink_context = context;
     pthread_mutex_unlock(&log_lock);
 }
 
@@ -55,10 +45,7 @@ void log_write(enum log_level level, const char *format, ...)
     pthread_mutex_lock(&log_lock);
     if (level <= log_threshold) {
         char *line = format_line(level, message.message);
-        if (log_sink)
-            log_sink(line, log_sink_context);
-        else
-            fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s\n", line);
         free(line);
     }
     pthread_mutex_unlock(&log_lock);

@@ -10,9 +10,6 @@ enum log_format { LOG_TEXT, LOG_JSON };
 /* Once, at start. Default: LOG_WARNING as text. */
 void log_setup(enum log_level level, enum log_format format);
 
-/* Lines go here instead of stderr, already formatted and without newline; NULL goes back.
- * A progress bar uses it so that lines and bar do not mix. Called under the log's lock. */
-void log_set_sink(void (*sink)(const char *line, void *context), void *context);
 
 void log_write(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 #define log_error(...) log_write(LOG_ERROR, __VA_ARGS__)

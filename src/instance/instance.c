@@ -238,11 +238,6 @@ struct slots *instance_compute(struct instance *instance)
     return instance->compute;
 }
 
-const struct row_source *instance_rows(struct instance *instance)
-{
-    return instance->rows;
-}
-
 const struct extract_settings *instance_extract_settings(const struct instance *instance)
 {
     return &instance->settings->extract;

@@ -60,8 +60,6 @@ void instance_close(struct instance *take_instance);
 const char *instance_folder(const struct instance *instance);
 struct metadata_store *instance_metadata(struct instance *instance);
 struct vector_store *instance_vectors(struct instance *instance);
-/* The rows that the vector store follows. */
-const struct row_source *instance_rows(struct instance *instance);
 struct blob_store *instance_blobs(struct instance *instance);
 struct ingest *instance_ingest(struct instance *instance);
 /* Permits for computing: one a core; queries take theirs as urgent. */

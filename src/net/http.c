@@ -15,15 +15,6 @@ struct str http_headers_get(const struct http_headers *headers, const char *name
     return STR_EMPTY;
 }
 
-bool http_headers_have(const struct http_headers *headers, const char *name)
-{
-    const struct str wanted = str_from(name);
-    for (size_t i = 0; i < headers->count; i++)
-        if (str_equal_nocase(headers->items[i].name, wanted))
-            return true;
-    return false;
-}
-
 bool http_is_token(struct str text)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -19,7 +19,6 @@ struct http_headers {
 
 /* The value of the first header of that name (any case); empty when there is none. */
 struct str http_headers_get(const struct http_headers *headers, const char *name);
-bool http_headers_have(const struct http_headers *headers, const char *name);
 
 /* RFC 9110: a token (header names, methods). */
 bool http_is_token(struct str text);

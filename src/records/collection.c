@@ -41,23 +41,6 @@ ibid_code collection_load(struct transaction *transaction, int64_t id, struct ar
     return IBID_OK;
 }
 
-ibid_code collection_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
-                                  struct collection *ret, ibid_error *err)
-{
-    struct statement *statement;
-    TRY(statement_prepare(transaction, "SELECT " COLLECTION_COLUMNS " FROM collections WHERE name = ?1",
-                          &statement, err));
-    sql_bind_str(statement, 1, name);
-    bool row;
-    TRY(statement_step(statement, &row, err));
-    if (!row)
-        return fail(err, IBID_ENOTFOUND, "there is no collection '%.*s'",
-                    STR_ARG(str_slice(name, 0, NAME_LIMIT)));
-    *ret = read_collection(statement, arena);
-    statement_reset(statement);
-    return IBID_OK;
-}
-
 ibid_code collection_list(struct transaction *transaction, struct arena *arena, struct collection **ret,
                           size_t *ret_count, ibid_error *err)
 {
@@ -153,22 +136,6 @@ ibid_code collection_set_embedder(struct transaction *transaction, int64_t id, s
     sql_bind_str(statement, 3, embedder);
     sql_bind_str(statement, 4, fingerprint);
     return statement_run(statement, err);
-}
-
-ibid_code collection_set_chunking(struct transaction *transaction, int64_t id, struct str chunker,
-                                  struct str chunking, ibid_error *err)
-{
-    TRY(sql_check_json_object(chunking, CHUNKING_LIMIT, "the chunking of a collection", err));
-    struct statement *statement;
-    TRY(SQL_PREPARE(transaction,
-                    "UPDATE collections SET chunker = ?2, chunking = ?3 WHERE id = ?1 RETURNING id",
-                    &statement, err, id));
-    sql_bind_str(statement, 2, chunker);
-    sql_bind_str(statement, 3, chunking.size ? chunking : STR("{}"));
-    bool row;
-    int64_t found;
-    TRY(sql_first_int(statement, &row, &found, err));
-    return row ? IBID_OK : fail(err, IBID_ENOTFOUND, "there is no collection %lld", (long long)id);
 }
 
 ibid_code collection_count(struct transaction *transaction, int64_t id, struct collection_counts *ret,

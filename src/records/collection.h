@@ -21,8 +21,6 @@ struct collection {
 /* IBID_ENOTFOUND when there is none. Strings live in `arena`. */
 ibid_code collection_load(struct transaction *transaction, int64_t id, struct arena *arena,
                           struct collection *ret, ibid_error *err) MUST_CHECK;
-ibid_code collection_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
-                                  struct collection *ret, ibid_error *err) MUST_CHECK;
 /* All of them by id. */
 ibid_code collection_list(struct transaction *transaction, struct arena *arena, struct collection **ret,
                           size_t *ret_count, ibid_error *err) MUST_CHECK;
@@ -36,8 +34,6 @@ ibid_code collection_create(struct transaction *transaction, const struct collec
  * two spaces. Without a change nothing is written. */
 ibid_code collection_set_embedder(struct transaction *transaction, int64_t id, struct str embedder,
                                   struct str fingerprint, uint32_t dimension, ibid_error *err) MUST_CHECK;
-ibid_code collection_set_chunking(struct transaction *transaction, int64_t id, struct str chunker,
-                                  struct str chunking, ibid_error *err) MUST_CHECK;
 
 struct collection_counts {
     int64_t documents, rows, pending_rows, removed_rows;

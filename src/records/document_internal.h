@@ -3,12 +3,10 @@
 
 #include "records/document.h"
 
-/* The values of a declared or free key, from a JSON object, into document_metadata or chunk_metadata
- * (their text is in the schema): old ones are replaced. Nested objects give keys joined by '.'. */
+/* The values of a declared or free key, from a JSON object, into document_metadata
+ * (its text is in the schema): old ones are replaced. Nested objects give keys joined by '.'. */
 ibid_code document_metadata_store(struct transaction *transaction, int64_t document_id, struct str json,
                                   ibid_error *err) MUST_CHECK;
-ibid_code chunk_metadata_store(struct transaction *transaction, int64_t chunk_id, struct str json,
-                               ibid_error *err) MUST_CHECK;
 
 enum { METADATA_LIMIT = 64 * 1024 };
 

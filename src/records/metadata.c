@@ -103,13 +103,3 @@ ibid_code document_metadata_store(struct transaction *transaction, int64_t docum
     return store(&writer, json);
 }
 
-ibid_code chunk_metadata_store(struct transaction *transaction, int64_t chunk_id, struct str json,
-                               ibid_error *err)
-{
-    TRY(SQL_RUN(transaction, "DELETE FROM chunk_metadata WHERE chunk_id = ?1", err, chunk_id));
-    struct writer writer = {transaction,
-                            "INSERT INTO chunk_metadata (chunk_id, key, position, text, number, boolean)"
-                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                            chunk_id, 0, err};
-    return store(&writer, json);
-}

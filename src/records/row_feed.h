@@ -24,8 +24,6 @@ enum {
 ibid_code commit_seq_take(struct transaction *transaction, int64_t *ret, ibid_error *err) MUST_CHECK;
 /* Before the rows of another document. */
 void commit_seq_next_document(struct transaction *transaction);
-/* The newest number committed, as of this transaction. */
-ibid_code commit_seq_read(struct transaction *transaction, int64_t *ret, ibid_error *err) MUST_CHECK;
 
 /* Marks every living row of a document as changed under the transaction's commit_seq: call it after a
  * change of anything a filter or the scope looks at. */

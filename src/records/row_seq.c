@@ -25,11 +25,6 @@ void commit_seq_next_document(struct transaction *transaction)
         transaction->commit_rows = COMMIT_SEQ_ROWS;
 }
 
-ibid_code commit_seq_read(struct transaction *transaction, int64_t *ret, ibid_error *err)
-{
-    return SQL_INT(transaction, "SELECT value FROM counters WHERE name = 'commit_seq'", 0, ret, err);
-}
-
 /* Gives the rows the transaction's number; their collections note it. Both lists are of the same length. */
 static ibid_code stamp_rows(struct transaction *transaction, const struct id_list *rows,
                             struct id_list *collections, ibid_error *err)

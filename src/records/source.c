@@ -135,32 +135,6 @@ ibid_code source_set_options(struct transaction *transaction, int64_t id, struct
     return row ? IBID_OK : no_source(id, err);
 }
 
-ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled, ibid_error *err)
-{
-    struct statement *statement;
-    TRY(SQL_PREPARE(transaction, "UPDATE sources SET enabled = ?2 WHERE id = ?1 RETURNING id", &statement,
-                    err, id, enabled));
-    bool row;
-    int64_t found;
-    TRY(sql_first_int(statement, &row, &found, err));
-    return row ? IBID_OK : no_source(id, err);
-}
-
-ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err)
-{
-    int64_t documents;
-    TRY(SQL_INT(transaction, "SELECT EXISTS (SELECT 1 FROM documents WHERE source_id = ?1)", 0, &documents,
-                err, id));
-    if (documents)
-        return fail(err, IBID_ECONFLICT, "the source still has documents: remove them first");
-    struct statement *statement;
-    TRY(SQL_PREPARE(transaction, "DELETE FROM sources WHERE id = ?1 RETURNING id", &statement, err, id));
-    bool row;
-    int64_t found;
-    TRY(sql_first_int(statement, &row, &found, err));
-    return row ? IBID_OK : no_source(id, err);
-}
-
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err)
 {
     return SQL_RUN(

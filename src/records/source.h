@@ -37,10 +37,6 @@ ibid_code source_create(struct transaction *transaction, const struct source *dr
                         ibid_error *err) MUST_CHECK;
 ibid_code source_set_options(struct transaction *transaction, int64_t id, struct str options,
                              ibid_error *err) MUST_CHECK;
-ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled,
-                             ibid_error *err) MUST_CHECK;
-/* Deletes a source that has no documents any more (IBID_ECONFLICT else), with its ledger and runs. */
-ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;
 /* A run over the source has ended. */
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err) MUST_CHECK;
 

@@ -86,7 +86,3 @@ ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_
     return row ? IBID_OK : fail(err, IBID_ENOTFOUND, "there is no token %lld", (long long)id);
 }
 
-ibid_code token_record_used(struct transaction *transaction, int64_t id, ibid_error *err)
-{
-    return SQL_RUN(transaction, "UPDATE tokens SET last_used_at = ?2 WHERE id = ?1", err, id, clock_now_us());
-}

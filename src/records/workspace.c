@@ -65,22 +65,6 @@ ibid_code user_load(struct transaction *transaction, int64_t id, struct arena *a
     return IBID_OK;
 }
 
-ibid_code user_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
-                            struct user *ret, ibid_error *err)
-{
-    struct statement *statement;
-    TRY(statement_prepare(transaction, "SELECT " USER_COLUMNS " FROM users WHERE name = ?1", &statement,
-                          err));
-    sql_bind_str(statement, 1, name);
-    bool row;
-    TRY(statement_step(statement, &row, err));
-    if (!row)
-        return fail(err, IBID_ENOTFOUND, "there is no user '%.*s'", STR_ARG(str_slice(name, 0, NAME_LIMIT)));
-    *ret = read_user(statement, arena);
-    statement_reset(statement);
-    return IBID_OK;
-}
-
 ibid_code user_create(struct transaction *transaction, const struct user *draft, int64_t *ret_id,
                       ibid_error *err)
 {

@@ -23,8 +23,6 @@ struct user {
 /* IBID_ENOTFOUND when there is none. */
 ibid_code user_load(struct transaction *transaction, int64_t id, struct arena *arena, struct user *ret,
                     ibid_error *err) MUST_CHECK;
-ibid_code user_load_by_name(struct transaction *transaction, struct str name, struct arena *arena,
-                            struct user *ret, ibid_error *err) MUST_CHECK;
 /* `draft`: name, display_name, system_admin. IBID_ECONFLICT when the name is taken. */
 ibid_code user_create(struct transaction *transaction, const struct user *draft, int64_t *ret_id,
                       ibid_error *err) MUST_CHECK;
@@ -76,4 +74,3 @@ ibid_code token_record_find(struct transaction *transaction, const unsigned char
 ibid_code token_record_list(struct transaction *transaction, int64_t user_id, struct arena *arena,
                             struct token_record **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;
-ibid_code token_record_used(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;

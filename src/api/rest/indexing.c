@@ -11,14 +11,6 @@
 
 /* ---- starting ---- */
 
-static json_t *list_to_json(const struct option_list *list)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
 /* Options for the folder connector; NULL when none were given, so that a source keeps its own. */
 static json_t *folder_options(const struct index_parameters *parameters)
 {
@@ -27,9 +19,9 @@ static json_t *folder_options(const struct index_parameters *parameters)
         return NULL;
     json_t *options = json_object();
     if (parameters->include.count > 0)
-        json_set(options, "include", list_to_json(&parameters->include));
+        json_set(options, "include", parameter_list_to_json(&parameters->include));
     if (parameters->exclude.count > 0)
-        json_set(options, "exclude", list_to_json(&parameters->exclude));
+        json_set(options, "exclude", parameter_list_to_json(&parameters->exclude));
     if (parameters->hidden)
         json_set_bool(options, "hidden", true);
     if (parameters->follow_links)

@@ -169,7 +169,7 @@ static bool is_default(const struct option *table, const struct option *option, 
     return strcmp(option_format(&shown, values, arena), option_format(&shown, defaults, arena)) == 0;
 }
 
-static json_t *list_to_json(const struct option_list *list)
+json_t *parameter_list_to_json(const struct option_list *list)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < list->count; i++)
@@ -204,7 +204,7 @@ void parameters_to_json(const struct option *table, const void *values, json_t *
             json_set_string(object, row->name, option_format(row, values, &arena));
             break;
         case OPTION_LIST:
-            json_set(object, row->name, list_to_json(at));
+            json_set(object, row->name, parameter_list_to_json(at));
             break;
         }
     }

@@ -22,6 +22,8 @@ ibid_code parameters_from_json(const struct option *table, void *values, const j
 
 /* The other way: sets the members whose values are not the default. */
 void parameters_to_json(const struct option *table, const void *values, json_t *object);
+/* A list as an array of strings, the caller's. */
+json_t *parameter_list_to_json(const struct option_list *list);
 void parameters_to_query(const struct option *table, const void *values, struct buffer *out);
 
 /* A JSON schema of the table's rows: an object of properties. Owned by the caller. */

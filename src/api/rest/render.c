@@ -53,17 +53,6 @@ json_t *render_ids(const int64_t *ids, size_t count)
     return array;
 }
 
-const char *document_state_name(enum document_state state)
-{
-    static const char *const names[] = {
-        [DOCUMENT_ACTIVE] = "active",
-        [DOCUMENT_ARCHIVED] = "archived",
-        [DOCUMENT_EXPIRED] = "expired",
-        [DOCUMENT_SENSITIVE] = "sensitive",
-    };
-    return names[state];
-}
-
 json_t *render_document(const struct document *document)
 {
     json_t *object = json_object();
@@ -88,7 +77,7 @@ json_t *render_document(const struct document *document)
     set_optional(object, "owner", document->owner);
     json_set(object, "workspace_ids", render_ids(document->workspace_ids, document->workspace_count));
     json_set_int(object, "collection_id", document->home_collection_id);
-    json_set_string(object, "state", document_state_name(document->state));
+    json_set_string(object, "state", document_state_string(document->state));
     json_set_string(object, "processing_state", processing_state_string(document->processing_state));
     set_optional(object, "stage", document->processing_stage);
     set_optional(object, "reason", document->processing_reason);
@@ -199,7 +188,7 @@ static void set_origin(json_t *object, const struct hit *hit)
     set_optional(object, "media_type", hit->media_type);
     set_optional(object, "language", hit->language);
     json_set(object, "workspace_ids", render_ids(hit->workspace_ids, hit->workspace_count));
-    json_set_string(object, "state", document_state_name(hit->state));
+    json_set_string(object, "state", document_state_string(hit->state));
     json_set_time(object, "created_at", hit->created_at);
     json_set_time(object, "modified_at", hit->modified_at);
     json_set_time(object, "indexed_at", hit->indexed_at);

@@ -14,5 +14,3 @@ json_t *render_chunk(const struct chunk_record *chunk, const struct text_box *bo
 json_t *render_search(const struct search_result *result);
 json_t *render_extraction(const struct extraction *extraction, bool words);
 json_t *render_ids(const int64_t *ids, size_t count);
-/* "active", "archived", ... */
-const char *document_state_name(enum document_state state);

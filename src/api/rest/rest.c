@@ -99,11 +99,6 @@ struct instance *rest_open_instance(struct rest *rest)
     return instance;
 }
 
-const struct http_service *rest_service(struct rest *rest)
-{
-    return &rest->service;
-}
-
 /* ---- serving ---- */
 
 char *rest_socket_path(const char *folder)

@@ -58,8 +58,6 @@ void rest_close(struct rest *take_rest);
  * IBID_ENOTFOUND, which says how to begin. IBID_EBUSY: another process has it open. */
 ibid_code rest_instance(struct rest *rest, bool create, struct instance **ret, ibid_error *err) MUST_CHECK;
 
-/* What a server serves. */
-const struct http_service *rest_service(struct rest *rest);
 
 /* Carries out a call as the person at this machine, as if it had come through the unix socket. `target` is a
  * path with its query. The reply's text lives in `arena`; a stream or file of it is the caller's to close.

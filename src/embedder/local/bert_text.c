@@ -28,12 +28,6 @@ static void unroll_ranges(void)
             class_table[code] |= (unsigned char)bert_ranges[i].class;
 }
 
-unsigned bert_classes(uint32_t code_point)
-{
-    pthread_once(&classes_once, unroll_ranges);
-    return code_point < sizeof class_table ? class_table[code_point] : 0;
-}
-
 struct pending_mark {
     uint32_t code_point;
     uint8_t combining_class;

@@ -24,9 +24,6 @@ struct bert_range {
 extern const struct bert_range bert_ranges[];
 extern const size_t bert_range_count;
 
-/* Classes (enum bert_class, ORed) of a code point; 0 above U+10FFFF. */
-unsigned bert_classes(uint32_t code_point);
-
 enum {
     BERT_WORD_CHARACTERS_MAX = 256, /* ceiling of bert_rules.word_characters */
     BERT_FOLDED_END = 0x3000,       /* code points below have their folding precomputed */
