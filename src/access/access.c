@@ -41,8 +41,29 @@ ibid_code principal_from_token(struct transaction *transaction, struct str token
     TRY(user_load(transaction, record.user_id, arena, &user, err));
     if (user.disabled)
         return unknown_token(err);
-    *ret = (struct principal){
-        .user_id = user.id, .name = user.name, .system_admin = user.system_admin, .token_id = record.id};
+    *ret = (struct principal){.user_id = user.id,
+                              .name = user.name,
+                              .system_admin = user.system_admin,
+                              .token_id = record.id,
+                              .token_used_at = record.last_used_at};
+    return IBID_OK;
+}
+
+ibid_code principal_from_token_id(struct transaction *transaction, int64_t user_id, int64_t token_id,
+                                  struct arena *arena, struct principal *ret, ibid_error *err)
+{
+    struct user user;
+    struct token_record record = {0};
+    if (token_id != 0) {
+        const ibid_code code = token_record_load(transaction, token_id, arena, &record, err);
+        if (code == IBID_ENOTFOUND || (code == IBID_OK && !token_is_current(&record)))
+            return unknown_token(err);
+        TRY(code);
+    }
+    TRY(user_load(transaction, user_id, arena, &user, err));
+    if (user.disabled)
+        return unknown_token(err);
+    *ret = (struct principal){.user_id = user.id, .name = user.name, .token_id = token_id};
     return IBID_OK;
 }
 

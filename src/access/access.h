@@ -18,8 +18,9 @@ struct principal {
     int64_t user_id;
     struct str name; /* for logs and audit */
     bool system_admin;
-    bool every_workspace; /* the person at this machine: an owner in all of them */
-    int64_t token_id;     /* 0: not by a token */
+    bool every_workspace;  /* the person at this machine: an owner in all of them */
+    int64_t token_id;      /* 0: not by a token */
+    int64_t token_used_at; /* when it was last noted as used; 0: never */
 };
 
 /* The person at this machine (unix socket with their uid, CLI on the data itself): the bootstrap
@@ -30,6 +31,10 @@ ibid_code principal_local_owner(struct transaction *transaction, struct arena *a
  * unknown, revoked, expired, or its user is disabled. */
 ibid_code principal_from_token(struct transaction *transaction, struct str token, struct arena *arena,
                                struct principal *ret, ibid_error *err) MUST_CHECK;
+/* The user behind something signed that they asked for with a token (0: without one), with no more than a
+ * user's rights. IBID_EAUTH when the token no longer holds or the user is disabled. */
+ibid_code principal_from_token_id(struct transaction *transaction, int64_t user_id, int64_t token_id,
+                                  struct arena *arena, struct principal *ret, ibid_error *err) MUST_CHECK;
 
 /* What the principal may read, as of the transaction; empty for nobody. Lives in `arena`. */
 ibid_code scope_of(struct transaction *transaction, const struct principal *principal, struct arena *arena,

@@ -51,13 +51,28 @@ ibid_code token_record_find(struct transaction *transaction, const unsigned char
     return IBID_OK;
 }
 
+ibid_code token_record_load(struct transaction *transaction, int64_t id, struct arena *arena,
+                            struct token_record *ret, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction, "SELECT " TOKEN_COLUMNS " FROM tokens WHERE id = ?1", &statement, err, id));
+    bool row;
+    TRY(statement_step(statement, &row, err));
+    if (!row)
+        return fail(err, IBID_ENOTFOUND, "there is no token %lld", (long long)id);
+    *ret = read_token(statement, arena);
+    statement_reset(statement);
+    return IBID_OK;
+}
+
 ibid_code token_record_list(struct transaction *transaction, int64_t user_id, struct arena *arena,
                             struct token_record **ret, size_t *ret_count, ibid_error *err)
 {
     int64_t total;
-    TRY(SQL_INT(transaction, "SELECT count(*) FROM tokens WHERE user_id = ?1", 0, &total, err, user_id));
+    TRY(SQL_INT(transaction, "SELECT count(*) FROM tokens WHERE ?1 IN (0, user_id)", 0, &total, err,
+                user_id));
     struct statement *statement;
-    TRY(SQL_PREPARE(transaction, "SELECT " TOKEN_COLUMNS " FROM tokens WHERE user_id = ?1 ORDER BY id",
+    TRY(SQL_PREPARE(transaction, "SELECT " TOKEN_COLUMNS " FROM tokens WHERE ?1 IN (0, user_id) ORDER BY id",
                     &statement, err, user_id));
     struct token_record *list = ARENA_ARRAY(arena, struct token_record, (size_t)total);
     size_t count = 0;
@@ -73,6 +88,11 @@ ibid_code token_record_list(struct transaction *transaction, int64_t user_id, st
     return IBID_OK;
 }
 
+ibid_code token_record_used(struct transaction *transaction, int64_t id, int64_t now, ibid_error *err)
+{
+    return SQL_RUN(transaction, "UPDATE tokens SET last_used_at = ?2 WHERE id = ?1", err, id, now);
+}
+
 ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_error *err)
 {
     struct statement *statement;
@@ -85,4 +105,3 @@ ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_
     TRY(sql_first_int(statement, &row, &found, err));
     return row ? IBID_OK : fail(err, IBID_ENOTFOUND, "there is no token %lld", (long long)id);
 }
-

@@ -71,6 +71,12 @@ ibid_code token_record_create(struct transaction *transaction, const struct toke
 /* IBID_ENOTFOUND when no token has that hash; revoked and expired ones are found. */
 ibid_code token_record_find(struct transaction *transaction, const unsigned char hash[TOKEN_HASH_SIZE],
                             struct arena *arena, struct token_record *ret, ibid_error *err) MUST_CHECK;
+ibid_code token_record_load(struct transaction *transaction, int64_t id, struct arena *arena,
+                            struct token_record *ret, ibid_error *err) MUST_CHECK;
+/* `user_id` 0: of everybody. By id. */
 ibid_code token_record_list(struct transaction *transaction, int64_t user_id, struct arena *arena,
                             struct token_record **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code token_record_used(struct transaction *transaction, int64_t id, int64_t now,
+                            ibid_error *err) MUST_CHECK;
+/* IBID_ENOTFOUND. One that is revoked already keeps its time. */
 ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;

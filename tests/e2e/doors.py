@@ -346,6 +346,35 @@ def test_server_knows_who_asks():
                                               capture_output=True, text=True).stdout
 
 
+def test_tokens_come_and_go():
+    made = server.ask("POST", "/api/v1/tokens", {"name": "laptop", "expires_in": "1h"}, status=201)
+    assert made["state"] == "valid" and made["last_used_at"] is None and made["expires_at"] > made["created_at"], made
+    assert server.ask("GET", "/api/v1/status", token=made["token"], status=200)["documents"]
+    listed = server.ask("GET", "/api/v1/tokens", status=200)["tokens"]
+    entry = next(token for token in listed if token["id"] == made["id"])
+    assert entry["last_used_at"] and "token" not in entry and made["token"].startswith(entry["hint"]), entry
+    document = server.ask("GET", "/api/v1/documents?limit=1")["documents"][0]["id"]
+    link = server.ask("POST", f"/api/v1/documents/{document}/link", token=made["token"], status=200)["url"]
+    server.ask("GET", link, token=False, status=200)
+    forged = re.sub(r"token=\d+", "token=0", link)
+    server.ask("GET", forged, token=False, status=401)
+    out, _ = run("token", "revoke", made["id"])
+    assert out == f"Revoked token {made['id']}, laptop\n", out
+    server.ask("GET", "/api/v1/status", token=made["token"], status=401)
+    server.ask("GET", link, token=False, status=401)
+    assert re.search(rf"^ +{made['id']}  revoked +laptop", run("token", "list")[0], re.M)
+    brief = server.ask("POST", "/api/v1/tokens", {"name": "brief", "expires_in": 0.2}, status=201)
+    wait_until(lambda: "error" in server.ask("GET", "/api/v1/status", token=brief["token"]), "the token to expire")
+    out, note = run("token", "create", "by hand")
+    assert re.fullmatch(r"ibid_[-_\w]{43}\n", out) and "not shown again" in note
+    server.ask("GET", "/api/v1/tokens", token=out.strip(), status=200)
+    server.ask("GET", "/api/v1/tokens", token=False, status=401)
+    server.ask("POST", "/api/v1/tokens", {"name": " "}, status=400)
+    server.ask("DELETE", "/api/v1/tokens/999", status=404)
+    assert "there is no token 'x'" in server.ask("DELETE", "/api/v1/tokens/x", status=404)["error"]["message"]
+    run("token", "revoke", "999", status=3)
+
+
 def test_server_searches():
     found = server.ask("POST", "/api/v1/search", {"query": "walrus", "top_k": 3, "filter": {"path": "walrus.txt"},
                                                   "weights": {"recency": 0}, "explain": True}, status=200)

@@ -14,13 +14,20 @@ enum { LINK_LIFETIME_S = 300 };
 
 /* ---- signed links: a browser's tab cannot send a token ---- */
 
-static void sign(const struct rest *rest, int64_t document_id, int64_t user_id, int64_t expires,
+/* What a link is good for. */
+struct link {
+    int64_t document_id, user_id;
+    int64_t token_id; /* it was asked for with: a revoked token takes its links along; 0: without one */
+    int64_t expires;  /* seconds since 1970 */
+};
+
+static void sign(const struct rest *rest, const struct link *link,
                  char out[2 * crypto_auth_hmacsha256_BYTES + 1])
 {
     size_t key_size;
     const unsigned char *key = rest_link_key(rest, &key_size);
     unsigned char signature[crypto_auth_hmacsha256_BYTES];
-    const int64_t message[3] = {document_id, user_id, expires};
+    const int64_t message[4] = {link->document_id, link->user_id, link->token_id, link->expires};
     ASSERT(key_size == crypto_auth_hmacsha256_KEYBYTES);
     crypto_auth_hmacsha256(signature, (const unsigned char *)message, sizeof message, key);
     sodium_bin2hex(out, 2 * sizeof signature + 1, signature, sizeof signature);
@@ -33,7 +40,8 @@ static bool signature_holds(const struct rest_call *call, const struct content_p
     if (!parameters->signature || strlen(parameters->signature) != sizeof expected - 1 ||
         parameters->expires < clock_now_us() / SECOND_US)
         return false;
-    sign(call->rest, document_id, parameters->user, parameters->expires, expected);
+    const struct link link = {document_id, parameters->user, parameters->token, parameters->expires};
+    sign(call->rest, &link, expected);
     return sodium_memcmp(expected, parameters->signature, sizeof expected - 1) == 0;
 }
 
@@ -44,16 +52,18 @@ ibid_code handle_content_link(struct rest_call *call, struct http_reply *reply, 
     struct document document;
     TRY(call_read(call, &transaction, &scope, err));
     TRY(call_document(call, transaction, &scope, &document, err));
-    const int64_t expires = clock_now_us() / SECOND_US + LINK_LIFETIME_S;
+    const struct link link = {document.id, call->principal.user_id, call->principal.token_id,
+                              clock_now_us() / SECOND_US + LINK_LIFETIME_S};
     char signature[2 * crypto_auth_hmacsha256_BYTES + 1];
-    sign(call->rest, document.id, call->principal.user_id, expires, signature);
+    sign(call->rest, &link, signature);
     json_t *answer = json_object();
-    json_set_string(answer, "url",
-                    arena_printf(call->arena,
-                                 "/api/v1/documents/%lld/content?user=%lld&expires=%lld&signature=%s",
-                                 (long long)document.id, (long long)call->principal.user_id,
-                                 (long long)expires, signature));
-    json_set_time(answer, "expires_at", expires * SECOND_US);
+    json_set_string(
+        answer, "url",
+        arena_printf(call->arena,
+                     "/api/v1/documents/%lld/content?user=%lld&token=%lld&expires=%lld&signature=%s",
+                     (long long)link.document_id, (long long)link.user_id, (long long)link.token_id,
+                     (long long)link.expires, signature));
+    json_set_time(answer, "expires_at", link.expires * SECOND_US);
     reply_json(call, reply, 200, answer);
     return IBID_OK;
 }
@@ -66,17 +76,13 @@ static ibid_code identify_reader(struct rest_call *call, ibid_error *err)
     int64_t document_id;
     if (call->principal.user_id != 0)
         return IBID_OK;
-    TRY(call_id(call, &document_id, err));
+    TRY(call_id(call, "document", &document_id, err));
     if (!signature_holds(call, parameters, document_id))
         return fail(err, IBID_EAUTH, "a token or a valid, recent link is needed");
     AUTO_TRANSACTION *transaction = NULL;
-    struct user user;
     TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_READ, &transaction, err));
-    TRY(user_load(transaction, parameters->user, call->arena, &user, err));
-    if (user.disabled)
-        return fail(err, IBID_EAUTH, "a token or a valid, recent link is needed");
-    call->principal = (struct principal){.user_id = user.id, .name = user.name};
-    return IBID_OK;
+    return principal_from_token_id(transaction, parameters->user, parameters->token, call->arena,
+                                   &call->principal, err);
 }
 
 /* ---- the bytes ---- */

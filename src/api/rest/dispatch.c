@@ -30,6 +30,8 @@ const struct http_header dispatch_common_headers[] = {
     {{"", 0}, {"", 0}},
 };
 
+enum { TOKEN_USE_INTERVAL_S = 300 };
+
 /* What begin finds out, kept for handle. */
 struct dispatch {
     struct rest_call call;
@@ -136,6 +138,26 @@ static ibid_code identify(struct rest_call *call, ibid_error *err)
     return principal_from_token(transaction, token, call->arena, &call->principal, err);
 }
 
+/* Notes a token's use, to within some minutes: a request does not wait for a write each time. That it cannot
+ * is no reason to refuse. */
+static void note_token_use(struct rest_call *call)
+{
+    const struct principal *principal = &call->principal;
+    const int64_t now = clock_now_us();
+    AUTO_TRANSACTION *transaction = NULL;
+    ibid_error error;
+    if (principal->token_id == 0 || now - principal->token_used_at < TOKEN_USE_INTERVAL_S * SECOND_US)
+        return;
+    ibid_code code =
+        transaction_begin(instance_metadata(call->instance), TRANSACTION_WRITE, &transaction, &error);
+    if (code == IBID_OK)
+        code = token_record_used(transaction, principal->token_id, now, &error);
+    if (code == IBID_OK)
+        code = transaction_commit(transaction_take(&transaction), &error);
+    if (code != IBID_OK)
+        log_debug("cannot note the use of a token: %s", error.message);
+}
+
 static ibid_code authorize(struct rest_call *call, ibid_error *err)
 {
     const enum route_need need = call->route->need;
@@ -149,6 +171,7 @@ static ibid_code authorize(struct rest_call *call, ibid_error *err)
     if (code == IBID_EAUTH)
         metric_count(COUNTER_AUTH_FAILURES);
     TRY(code);
+    note_token_use(call);
     if (need == NEED_OWNER && !call->is_owner)
         return fail(err, IBID_EDENIED,
                     "only the person at the server's machine may ask this, "
@@ -321,12 +344,12 @@ void rest_call(struct rest *rest, const char *method, const char *target, struct
 
 /* ---- for handlers ---- */
 
-ibid_code call_id(const struct rest_call *call, int64_t *ret, ibid_error *err)
+ibid_code call_id(const struct rest_call *call, const char *what, int64_t *ret, ibid_error *err)
 {
     long long id;
     if (call->id.size == 0 || call->id.data[0] < '0' || call->id.data[0] > '9' ||
         !str_to_int64(call->id, &id))
-        return fail(err, IBID_ENOTFOUND, "there is no document '%.*s'", STR_ARG(call->id));
+        return fail(err, IBID_ENOTFOUND, "there is no %s '%.*s'", what, STR_ARG(call->id));
     *ret = id;
     return IBID_OK;
 }

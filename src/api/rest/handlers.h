@@ -22,6 +22,8 @@ route_handler handle_index, handle_index_status, handle_index_cancel, handle_ret
 /* models.c */
 route_handler handle_models, handle_model_pull, handle_model_pull_status, handle_model_pull_cancel,
     handle_model_check, handle_embed;
+/* tokens.c */
+route_handler handle_tokens, handle_token_create, handle_token_revoke;
 /* tools.c */
 route_handler handle_extract, handle_eval;
 

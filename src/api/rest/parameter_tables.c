@@ -214,6 +214,13 @@ const struct option content_parameters[] = {
      .low = 0,
      .high = 9e18,
      .help = "Of a signed link: on whose behalf it was made."},
+    {.name = "token",
+     .type = OPTION_INT,
+     .offset = FIELD(content_parameters, token),
+     .default_text = "0",
+     .low = 0,
+     .high = 9e18,
+     .help = "Of a signed link: number of the token that it was made with; 0: without one."},
     {.name = "expires",
      .type = OPTION_INT,
      .offset = FIELD(content_parameters, expires),
@@ -366,6 +373,22 @@ const struct option eval_parameters[] = {
      .type = OPTION_STRING,
      .offset = FIELD(eval_parameters, path),
      .help = "Folder with corpus.jsonl, queries.jsonl and qrels.tsv, as an absolute path."},
+    OPTION_END,
+};
+
+const struct option token_parameters[] = {
+    {.name = "name",
+     .type = OPTION_STRING,
+     .offset = FIELD(token_parameters, name),
+     .help = "What it is for, so that it is known again in the list: laptop, backup script."},
+    {.name = "expires_in",
+     .letter = 'e',
+     .type = OPTION_DURATION,
+     .offset = FIELD(token_parameters, expires_in),
+     .default_text = "0s",
+     .low = 0,
+     .high = 10 * 366 * 86400e6,
+     .help = "How long it holds (30d, 12h), ten years at most; 0s: until it is revoked."},
     OPTION_END,
 };
 

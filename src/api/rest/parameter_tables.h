@@ -46,7 +46,7 @@ struct text_parameters {
 extern const struct option text_parameters[];
 
 struct content_parameters {
-    int64_t expires, user;
+    int64_t expires, user, token;
     const char *signature;
     bool download;
 };
@@ -89,6 +89,12 @@ struct eval_parameters {
     const char *path;
 };
 extern const struct option eval_parameters[];
+
+struct token_parameters {
+    const char *name;
+    int64_t expires_in; /* microseconds; 0: never */
+};
+extern const struct option token_parameters[];
 
 struct model_parameters {
     const char *name, *from, *mirror;

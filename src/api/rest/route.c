@@ -76,6 +76,13 @@ const struct route routes[] = {
     {"POST", "/api/v1/embed", NEED_USER, JSON(embed_parameters, LARGE_BODY), .handle = handle_embed,
      .summary = "Vectors for texts; for no texts, what the model is."},
 
+    {"GET", "/api/v1/tokens", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_tokens,
+     .summary = "The access tokens that were made, without their secrets."},
+    {"POST", "/api/v1/tokens", NEED_ADMIN, .data = DATA_EXISTING, JSON(token_parameters, SMALL_BODY),
+     .handle = handle_token_create, .summary = "Makes an access token of the caller; only this answer shows it."},
+    {"DELETE", "/api/v1/tokens/{id}", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_token_revoke,
+     .summary = "Revokes a token: from now on it is refused."},
+
     {"POST", "/api/v1/extract", NEED_OWNER, JSON(extract_parameters, SMALL_BODY), .handle = handle_extract,
      .summary = "What would be extracted from a file; nothing is stored."},
     {"POST", "/api/v1/eval", NEED_OWNER, JSON(eval_parameters, SMALL_BODY), .handle = handle_eval,

@@ -68,8 +68,9 @@ void reply_json(struct rest_call *call, struct http_reply *reply, int status, js
 /* The security headers of a document that may run nothing. */
 void reply_lock_down(struct http_call *call, struct http_reply *reply);
 
-/* The id of the path as a number; IBID_ENOTFOUND, as for one that does not exist, when it is none. */
-ibid_code call_id(const struct rest_call *call, int64_t *ret, ibid_error *err) MUST_CHECK;
+/* The id of the path as a number; IBID_ENOTFOUND, as for one that does not exist, when it is none.
+ * `what`: "document". */
+ibid_code call_id(const struct rest_call *call, const char *what, int64_t *ret, ibid_error *err) MUST_CHECK;
 /* A read transaction and what the caller may read in it. */
 ibid_code call_read(struct rest_call *call, struct transaction **ret, struct scope *ret_scope,
                     ibid_error *err) MUST_CHECK;
