@@ -202,12 +202,18 @@ const struct command command_index = {
         "its bytes are. Files that moved keep their place in the index, files that are gone leave it. Hidden "
         "files and files without text are skipped; a file that cannot be read is named and never stops the "
         "rest.\n\n"
+        "Each of --include, --exclude, --hidden and --follow-links is kept for its PATH until it is given "
+        "anew or "
+        "until --reset forgets them all; 'ibid source list' shows what is kept. Documents that are left out "
+        "from "
+        "now on leave the index, their files stay.\n\n"
         "Ctrl-C stops after the documents in hand; running the command again goes on from there. While it "
         "runs, "
         "other commands (ibid search) work.",
     .examples = "ibid index ~/Documents  # everything below a folder\n"
                 "ibid index  # look through all known folders again\n"
                 "ibid index ~/notes --include '*.md' --exclude 'drafts/**'  # some of it\n"
+                "ibid index ~/notes --reset  # all of it again\n"
                 "ibid index --force  # read everything anew",
     .parameters = index_parameters,
     .parameters_size = sizeof(struct index_parameters),

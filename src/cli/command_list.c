@@ -10,6 +10,8 @@ const struct command *const commands[] = {
     &command_show,
     &command_documents,
     &command_status,
+    &command_source_list,
+    &command_source_remove,
     &command_serve,
     &command_rm,
     &command_retry,

@@ -27,6 +27,7 @@ struct ingest {
     pthread_cond_t ended;
     struct job *job; /* the last run; NULL before the first */
     bool running;
+    bool removing; /* a source: no run may start */
     bool joinable; /* `thread` has not been joined */
     pthread_t thread;
     struct pipeline *pipeline; /* of the run under way, for a cancel to reach it; NULL between */

@@ -213,6 +213,8 @@ static ibid_code start_locked(struct ingest *ingest, const struct ingest_request
 {
     if (ingest->running)
         return fail(err, IBID_ECONFLICT, "indexing run %lld is under way", (long long)ingest->job->run_id);
+    if (ingest->removing)
+        return fail(err, IBID_ECONFLICT, "a source is being removed");
     struct job *job = xcalloc(1, sizeof *job);
     job->ingest = ingest;
     job->kind = request->kind;
@@ -311,18 +313,45 @@ static ibid_code find_covering(struct transaction *transaction, struct str locat
     return IBID_OK;
 }
 
-static ibid_code find_or_create(struct transaction *transaction, struct str location, struct str options,
+/* What a source keeps, changed by what was given now: null takes a member away. */
+static ibid_code change_options(struct str kept, const json_t *changes, struct buffer *out, ibid_error *err)
+{
+    AUTO_JSON *options = NULL;
+    const char *name;
+    json_t *value;
+    TRY(json_parse(kept, &options, err));
+    json_object_foreach((json_t *)(uintptr_t)changes, name, value)
+    {
+        if (json_is_null(value))
+            json_object_del(options, name);
+        else
+            json_set(options, name, json_incref(value));
+    }
+    json_append(out, options);
+    return buffer_check(out, "the options of a folder", err);
+}
+
+static ibid_code find_or_create(struct transaction *transaction, struct str location, const json_t *changes,
                                 int64_t *ret_id, ibid_error *err)
 {
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_BUFFER options = BUFFER(64 * 1024);
+    struct source source = {.options = STR("{}")};
     TRY(source_find(transaction, FOLDER_CONNECTOR_ID, location, ret_id, err));
-    if (*ret_id && options.size)
-        return source_set_options(transaction, *ret_id, options, err);
-    if (*ret_id == 0 && options.size == 0)
+    if (*ret_id) {
+        TRY(source_load(transaction, *ret_id, &arena, &source, err));
+        TRY(source_set_enabled(transaction, *ret_id, true,
+                               err)); /* its removal may have been stopped midway */
+    }
+    TRY(change_options(source.options, changes, &options, err));
+    if (*ret_id)
+        return source_set_options(transaction, *ret_id, buffer_str(&options), err);
+    if (str_is(buffer_str(&options), "{}"))
         TRY(find_covering(transaction, location, ret_id, err));
     if (*ret_id)
         return IBID_OK;
     const struct source draft = {
-        .connector_id = FOLDER_CONNECTOR_ID, .location = location, .options = options};
+        .connector_id = FOLDER_CONNECTOR_ID, .location = location, .options = buffer_str(&options)};
     return source_create(transaction, &draft, ret_id, err);
 }
 
@@ -334,12 +363,8 @@ ibid_code ingest_folder_source(struct ingest *ingest, const char *path, const js
         return err ? err->code : IBID_ENOTFOUND;
     if (!utf8_is_valid(str_from(location)))
         return fail(err, IBID_EINVAL, "the folder's name is not UTF-8");
-    AUTO_BUFFER text = BUFFER(64 * 1024);
-    if (options)
-        json_append(&text, options);
-    TRY(buffer_check(&text, "the options of a folder", err));
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(find_or_create(transaction, str_from(location), buffer_str(&text), ret_source_id, err));
+    TRY(find_or_create(transaction, str_from(location), options, ret_source_id, err));
     return transaction_commit(transaction_take(&transaction), err);
 }

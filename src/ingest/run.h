@@ -82,8 +82,19 @@ bool ingest_wait(struct ingest *ingest, int64_t deadline_us);
 void ingest_cancel(struct ingest *ingest);
 
 /* The source that stands for a folder (or a single file), made when there is none. `options` is a JSON
- * object for the folder connector ("include", "exclude", ...); NULL leaves those of a source that is
- * there. Without options, a path within the folder of another source (which has none either) gives that one,
- * so that no file becomes two documents. IBID_ENOTFOUND when the path does not exist. */
+ * object for the folder connector ("include", "exclude", ...), or NULL. Each member replaces the one that a
+ * source which is there keeps, null takes it away, the others stay. Without options, a path within the
+ * folder of another source (which has none either) gives that one, so that no file becomes two documents.
+ * IBID_ENOTFOUND when the path does not exist. */
 ibid_code ingest_folder_source(struct ingest *ingest, const char *path, const json_t *options,
                                int64_t *ret_source_id, ibid_error *err) MUST_CHECK;
+
+struct source_removal {
+    int64_t documents, rows;
+};
+/* Forgets a folder and removes its documents for good, some at a time (records/sweep.h); the files stay. A
+ * search misses them at once. IBID_ENOTFOUND; IBID_EINVAL for the source of uploads; IBID_ECONFLICT while an
+ * indexing run is under way, and none starts meanwhile. IBID_ECANCELED when `cancel` (may be NULL) is raised:
+ * what was removed is gone, the source is not enabled any more, and another call goes on. */
+ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const _Atomic bool *cancel,
+                               struct source_removal *ret, ibid_error *err) MUST_CHECK;

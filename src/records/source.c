@@ -135,6 +135,52 @@ ibid_code source_set_options(struct transaction *transaction, int64_t id, struct
     return row ? IBID_OK : no_source(id, err);
 }
 
+ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction, "UPDATE sources SET enabled = ?2 WHERE id = ?1 RETURNING id", &statement,
+                    err, id, enabled));
+    bool row;
+    int64_t found;
+    TRY(sql_first_int(statement, &row, &found, err));
+    return row ? IBID_OK : no_source(id, err);
+}
+
+ibid_code source_documents(struct transaction *transaction, int64_t id, size_t limit, struct arena *arena,
+                           int64_t **ret, size_t *ret_count, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction, "SELECT id FROM documents WHERE source_id = ?1 LIMIT ?2", &statement, err,
+                    id, (int64_t)limit));
+    int64_t *ids = ARENA_ARRAY(arena, int64_t, limit);
+    size_t count = 0;
+    for (bool row; count < limit;) {
+        TRY(statement_step(statement, &row, err));
+        if (!row)
+            break;
+        ids[count++] = statement_int(statement, 0);
+    }
+    statement_reset(statement);
+    *ret = ids;
+    *ret_count = count;
+    return IBID_OK;
+}
+
+ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err)
+{
+    int64_t documents;
+    TRY(SQL_INT(transaction, "SELECT count(*) FROM documents WHERE source_id = ?1", 0, &documents, err, id));
+    if (documents > 0)
+        return fail(err, IBID_ECONFLICT, "source %lld still has %lld documents", (long long)id,
+                    (long long)documents);
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction, "DELETE FROM sources WHERE id = ?1 RETURNING id", &statement, err, id));
+    bool row;
+    int64_t found;
+    TRY(sql_first_int(statement, &row, &found, err));
+    return row ? IBID_OK : no_source(id, err);
+}
+
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err)
 {
     return SQL_RUN(

@@ -37,6 +37,15 @@ ibid_code source_create(struct transaction *transaction, const struct source *dr
                         ibid_error *err) MUST_CHECK;
 ibid_code source_set_options(struct transaction *transaction, int64_t id, struct str options,
                              ibid_error *err) MUST_CHECK;
+/* A source that is not enabled is left out by runs over all of them. */
+ibid_code source_set_enabled(struct transaction *transaction, int64_t id, bool enabled,
+                             ibid_error *err) MUST_CHECK;
+/* Some of its documents, at most `limit`; none: it has none. */
+ibid_code source_documents(struct transaction *transaction, int64_t id, size_t limit, struct arena *arena,
+                           int64_t **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+/* Deletes a source that has no documents any more, with its ledger, runs and mappings. IBID_ENOTFOUND;
+ * IBID_ECONFLICT when there are documents. */
+ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;
 /* A run over the source has ended. */
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err) MUST_CHECK;
 

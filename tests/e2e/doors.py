@@ -175,6 +175,41 @@ def test_removing_is_complete():
     assert answer("search", "Rechnung", "--mode", "keyword")["hits"]
 
 
+def test_folders_come_and_go():
+    folder = root / "folder"
+    folder.mkdir()
+    for name in ("a.md", "b.txt", ".c.md"):
+        (folder / name).write_text(f"the cassowary of {name}")
+
+    def found():
+        return sorted(hit["path"] for hit in answer("search", "cassowary", "--mode", "keyword")["hits"])
+
+    def kept():
+        return next(s["options"] for s in answer("source", "list")["sources"] if s["location"] == str(folder))
+
+    run("index", folder, "--exclude", "b.*")
+    assert found() == ["a.md"]
+    run("index", folder, "--hidden")  # what was given before stays
+    assert found() == [".c.md", "a.md"] and kept() == {"exclude": ["b.*"], "hidden": True}
+    out, _ = run("source", "list")
+    assert f"{folder}  --exclude 'b.*'  --hidden\n       2 indexed" in out, out
+    run("index", folder, "--reset", "--include", "b.*")
+    assert found() == ["b.txt"] and kept() == {"include": ["b.*"]}
+    run("index", folder, "--reset")
+    assert found() == ["a.md", "b.txt"] and kept() == {}
+    assert "say for which folder" in run("index", "--reset", status=2)[1]
+    run("source", "remove", "/nowhere", status=3)
+    out, _ = run("source", "remove", folder)
+    assert out == f"Removed {folder}: 2 documents, 2 chunks\n", out
+    assert found() == [] and len(list(folder.iterdir())) == 3
+    assert run("verify")[0] == "Everything is in order.\n"
+    assert str(folder) not in run("source", "list")[0] + run("index")[0]
+    run("index", folder)
+    shutil.rmtree(folder)  # also one that is not there any more
+    assert answer("source", "remove", folder)["removed"][0]["documents"] == 2
+    run("source", "remove", "1", status=3)  # the source of uploads is no folder
+
+
 def test_extract_stores_nothing():
     before = answer("documents")["counts"]
     made = answer("extract", docs / "kraken.md")

@@ -19,6 +19,7 @@
 #include "records/chunk_record.h"
 #include "records/collection.h"
 #include "records/document.h"
+#include "records/source.h"
 
 /* A data folder and a folder of documents; both go at the end of a test. */
 struct place {
@@ -497,6 +498,66 @@ static void a_path_within_a_source_is_no_source_of_its_own(void **state)
     end_place(&place);
 }
 
+static struct str kept_options(const struct place *place, struct arena *arena)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct source source;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_READ, &transaction, err));
+    assert_ok(source_load(transaction, place->source_id, arena, &source, err));
+    return source.options;
+}
+
+static void options_of_a_folder_are_kept_until_taken_away(void **state)
+{
+    struct place place = new_place("hash");
+    struct ingest *ingest = instance_ingest(place.instance);
+    AUTO_ARENA arena = ARENA_INIT;
+    const struct {
+        const char *changes, *kept;
+    } steps[] = {
+        {"{\"exclude\":[\"a\"]}", "{\"exclude\":[\"a\"]}"},
+        {"{\"hidden\":true}", "{\"exclude\":[\"a\"],\"hidden\":true}"},
+        {"{\"exclude\":[\"b\"]}", "{\"exclude\":[\"b\"],\"hidden\":true}"},
+        {"{\"exclude\":null,\"include\":null}", "{\"hidden\":true}"},
+        {"{\"hidden\":null}", "{}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        AUTO_JSON *changes = NULL;
+        int64_t id;
+        assert_ok(json_parse(str_from(steps[i].changes), &changes, err));
+        assert_ok(ingest_folder_source(ingest, place.documents, changes, &id, err));
+        assert_int_equal(id, place.source_id);
+        assert_ok(ingest_folder_source(ingest, place.documents, NULL, &id, err));
+        assert_true(str_is(kept_options(&place, &arena), steps[i].kept));
+    }
+    end_place(&place);
+}
+
+static void a_folder_is_removed_with_its_documents(void **state)
+{
+    struct place place = new_place("hash");
+    struct ingest *ingest = instance_ingest(place.instance);
+    struct source_removal removal;
+    const _Atomic bool canceled = true;
+    write_examples(&place);
+    run(&place);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, &canceled, &removal, NULL),
+                     IBID_ECANCELED);
+    assert_int_equal(collection_counts(&place).documents, 3);
+    assert_ok(ingest_remove_source(ingest, place.source_id, NULL, &removal, err));
+    assert_int_equal(removal.documents, 3);
+    assert_true(removal.rows >= 3);
+    assert_int_equal(collection_counts(&place).documents, 0);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, &removal, NULL), IBID_ENOTFOUND);
+    assert_int_equal(ingest_remove_source(ingest, UPLOAD_SOURCE_ID, NULL, &removal, NULL), IBID_EINVAL);
+    assert_ok(instance_compact(place.instance, 0, err));
+    assert_int_equal(count_findings(&place, false), 0);
+    assert_ok(ingest_folder_source(ingest, place.documents, NULL, &place.source_id, err));
+    const struct ingest_status status = run(&place);
+    assert_counts(&status, 3, 0, 0, 0, 0);
+    end_place(&place);
+}
+
 static void a_folder_that_is_gone_loses_nothing(void **state)
 {
     struct place place = new_place("hash");
@@ -536,6 +597,8 @@ int main(void)
         cmocka_unit_test(names_of_uploads_are_checked),
         cmocka_unit_test(verify_finds_nothing_wrong),
         cmocka_unit_test(a_path_within_a_source_is_no_source_of_its_own),
+        cmocka_unit_test(options_of_a_folder_are_kept_until_taken_away),
+        cmocka_unit_test(a_folder_is_removed_with_its_documents),
         cmocka_unit_test(a_folder_that_is_gone_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

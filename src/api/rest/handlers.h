@@ -22,6 +22,8 @@ route_handler handle_index, handle_index_status, handle_index_cancel, handle_ret
 /* models.c */
 route_handler handle_models, handle_model_pull, handle_model_pull_status, handle_model_pull_cancel,
     handle_model_check, handle_embed;
+/* sources.c */
+route_handler handle_sources, handle_source_remove;
 /* tokens.c */
 route_handler handle_tokens, handle_token_create, handle_token_revoke;
 /* tools.c */
@@ -30,6 +32,10 @@ route_handler handle_extract, handle_eval;
 /* The document that the path names by number or file_id, if the caller may read it; else IBID_ENOTFOUND. */
 ibid_code call_document(struct rest_call *call, struct transaction *transaction, const struct scope *scope,
                         struct document *ret, ibid_error *err) MUST_CHECK;
+
+/* Appends every source to an array. */
+ibid_code call_sources(struct rest_call *call, struct transaction *transaction, json_t *array,
+                       ibid_error *err) MUST_CHECK;
 
 /* The embedder and the extract pool, also where there is no data directory. */
 ibid_code rest_embedder(struct rest_call *call, struct embedder **ret, ibid_error *err) MUST_CHECK;

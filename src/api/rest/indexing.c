@@ -11,13 +11,21 @@
 
 /* ---- starting ---- */
 
-/* Options for the folder connector; NULL when none were given, so that a source keeps its own. */
+static bool has_folder_options(const struct index_parameters *parameters)
+{
+    return parameters->include.count > 0 || parameters->exclude.count > 0 || parameters->hidden ||
+           parameters->follow_links || parameters->reset;
+}
+
+/* What changes in the options that a source keeps: null forgets one. NULL: nothing does. */
 static json_t *folder_options(const struct index_parameters *parameters)
 {
-    if (parameters->include.count == 0 && parameters->exclude.count == 0 && !parameters->hidden &&
-        !parameters->follow_links)
+    static const char *const kept[] = {"include", "exclude", "hidden", "follow_links"};
+    if (!has_folder_options(parameters))
         return NULL;
     json_t *options = json_object();
+    for (size_t i = 0; parameters->reset && i < COUNT_OF(kept); i++)
+        json_set(options, kept[i], json_null());
     if (parameters->include.count > 0)
         json_set(options, "include", parameter_list_to_json(&parameters->include));
     if (parameters->exclude.count > 0)
@@ -42,8 +50,10 @@ static ibid_code check_index(const struct rest_call *call, ibid_error *err)
         return fail(err, IBID_EDENIED,
                     "only the person at the server's machine may name its folders, "
                     "through its unix socket (as the command line does)");
-    if (parameters->paths.count == 0 && (parameters->include.count > 0 || parameters->exclude.count > 0))
-        return fail(err, IBID_EINVAL, "'include' and 'exclude' belong to 'paths'");
+    if (parameters->paths.count == 0 && has_folder_options(parameters))
+        return fail(err, IBID_EINVAL,
+                    "'include', 'exclude', 'hidden', 'follow_links' and 'reset' belong to 'paths': say for "
+                    "which folder");
     for (size_t i = 0; i < parameters->paths.count; i++)
         if (parameters->paths.items[i][0] != '/')
             return fail(err, IBID_EINVAL, "'%s' is not an absolute path", parameters->paths.items[i]);

@@ -54,7 +54,7 @@ extern const struct option content_parameters[];
 
 struct index_parameters {
     struct option_list paths, include, exclude;
-    bool hidden, follow_links, force;
+    bool hidden, follow_links, reset, force;
     const char *url, *proxy, *credentials;
     bool insecure_ssl;
 };

@@ -63,6 +63,11 @@ const struct route routes[] = {
     {"POST", "/api/v1/indexing/cancel", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_index_cancel,
      .summary = "Stops the run under way; what was indexed stays."},
 
+    {"GET", "/api/v1/sources", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_sources,
+     .summary = "Where documents come from, with the options kept for it and what became of its files."},
+    {"DELETE", "/api/v1/sources/{id}", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_source_remove,
+     .summary = "Forgets a source and removes its documents for good; its files stay."},
+
     {"GET", "/api/v1/models", NEED_ADMIN, .handle = handle_models,
      .summary = "The embedding models known by name, and which of them are here."},
     {"POST", "/api/v1/models/pull", NEED_ADMIN, JSON(model_parameters, SMALL_BODY), .handle = handle_model_pull,

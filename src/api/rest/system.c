@@ -7,7 +7,6 @@
 #include "base/metric.h"
 #include "ingest/run.h"
 #include "records/collection.h"
-#include "records/source.h"
 #include "records/sweep.h"
 
 /* ---- health ---- */
@@ -66,34 +65,6 @@ static ibid_code render_collections(struct rest_call *call, struct transaction *
     return IBID_OK;
 }
 
-static ibid_code render_sources(struct rest_call *call, struct transaction *transaction, json_t *answer,
-                                ibid_error *err)
-{
-    struct source *sources;
-    size_t count;
-    TRY(source_list(transaction, call->arena, &sources, &count, err));
-    json_t *array = json_array();
-    json_set(answer, "sources", array);
-    for (size_t i = 0; i < count; i++) {
-        int64_t counts[LEDGER_OUTCOME_COUNT];
-        TRY(ledger_count(transaction, sources[i].id, counts, err));
-        json_t *object = json_object(), *ledger = json_object();
-        json_array_append_new(array, object);
-        json_set_int(object, "id", sources[i].id);
-        json_set_str(object, "connector", sources[i].connector_type);
-        json_set_str(object, "location", sources[i].location);
-        json_set_bool(object, "enabled", sources[i].enabled);
-        json_set_int(object, "failures", sources[i].failures);
-        json_set_time(object, "last_run_at", sources[i].last_run_at);
-        json_set_time(object, "last_complete_at", sources[i].last_complete_at);
-        for (int j = 0; j < LEDGER_OUTCOME_COUNT; j++)
-            json_set_int(ledger, ledger_outcome_string((enum ledger_outcome)j), counts[j]);
-        json_set(object, "ledger", ledger);
-        json_set_real(object, "coverage_percent", ledger_coverage(counts));
-    }
-    return IBID_OK;
-}
-
 static ibid_code fill_status(struct rest_call *call, json_t *answer, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
@@ -107,7 +78,9 @@ static ibid_code fill_status(struct rest_call *call, json_t *answer, ibid_error 
         return IBID_OK;
     json_set_string(answer, "folder", instance_folder(call->instance));
     TRY(render_collections(call, transaction, answer, err));
-    return render_sources(call, transaction, answer, err);
+    json_t *sources = json_array();
+    json_set(answer, "sources", sources);
+    return call_sources(call, transaction, sources, err);
 }
 
 ibid_code handle_status(struct rest_call *call, struct http_reply *reply, ibid_error *err)

@@ -13,14 +13,6 @@ static const char *token_state(const struct token_record *token)
     return token->expires_at != 0 && token->expires_at <= clock_now_us() ? "expired" : "valid";
 }
 
-static void set_time_or_null(json_t *object, const char *key, int64_t time)
-{
-    if (time != 0)
-        json_set_time(object, key, time);
-    else
-        json_set(object, key, json_null());
-}
-
 static json_t *render_token(const struct token_record *token)
 {
     json_t *object = json_object();
@@ -30,9 +22,9 @@ static json_t *render_token(const struct token_record *token)
     json_set_int(object, "user_id", token->user_id);
     json_set_string(object, "state", token_state(token));
     json_set_time(object, "created_at", token->created_at);
-    set_time_or_null(object, "last_used_at", token->last_used_at);
-    set_time_or_null(object, "expires_at", token->expires_at);
-    set_time_or_null(object, "revoked_at", token->revoked_at);
+    json_set_time(object, "last_used_at", token->last_used_at);
+    json_set_time(object, "expires_at", token->expires_at);
+    json_set_time(object, "revoked_at", token->revoked_at);
     return object;
 }
 
