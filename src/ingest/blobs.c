@@ -16,6 +16,7 @@ enum { PAGE = 500 };
 struct check {
     struct ingest *ingest;
     bool repair;
+    const struct watch *watch;
     blob_finding *report;
     void *context;
     struct transaction *transaction;
@@ -63,6 +64,7 @@ static ibid_code check_documents(struct check *check, ibid_error *err)
     struct scope scope;
     TRY(everything(check->transaction, &arena, &scope, err));
     struct document_query query = {.limit = PAGE, .processing_state = -1, .title_contains = STR_EMPTY};
+    int64_t done = 0;
     for (bool more = true; more;) {
         AUTO_ARENA page = ARENA_INIT;
         struct document *documents;
@@ -70,6 +72,7 @@ static ibid_code check_documents(struct check *check, ibid_error *err)
         TRY(document_list(check->transaction, &scope, &query, &page, &documents, &count, &more, err));
         for (size_t i = 0; i < count; i++) {
             query.after_id = documents[i].id;
+            TRY(watch_step(check->watch, "kept files", done++, 0, err));
             if (documents[i].blob && documents[i].has_sha256)
                 check_bytes(check, &documents[i]);
         }
@@ -163,10 +166,11 @@ static ibid_code check_all(struct check *check, bool documents, ibid_error *err)
     return code;
 }
 
-ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, blob_finding *report, void *context,
-                             ibid_error *err)
+ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, const struct watch *watch,
+                             blob_finding *report, void *context, ibid_error *err)
 {
-    struct check check = {.ingest = ingest, .repair = repair, .report = report, .context = context};
+    struct check check = {
+        .ingest = ingest, .repair = repair, .watch = watch, .report = report, .context = context};
     return check_all(&check, true, err);
 }
 

@@ -1,14 +1,16 @@
 /* Whether the blob store holds the bytes of every document that is kept there, and no others. */
 #pragma once
 
+#include "base/watch.h"
 #include "ingest/ingest.h"
 
 /* Receives one line about what is wrong; `repaired` when it is no more. */
 typedef void blob_finding(const char *problem, bool repaired, void *context);
 
-/* Reads all blobs. With `repair`, bytes of no document are removed. Uploads wait meanwhile. */
-ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, blob_finding *report, void *context,
-                             ibid_error *err) MUST_CHECK;
+/* Reads all blobs. With `repair`, bytes of no document are removed. Uploads wait meanwhile.
+ * IBID_ECANCELED when the watch (may be NULL) says so. */
+ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, const struct watch *watch,
+                             blob_finding *report, void *context, ibid_error *err) MUST_CHECK;
 
 /* Only removes bytes of no document: what a process left that was killed between putting bytes and naming
  * their document, or between forgetting a document and removing its bytes. */

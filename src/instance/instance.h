@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/thread.h"
+#include "base/watch.h"
 #include "blob_store/blob_store.h"
 #include "embedder/embedder.h"
 #include "extract/extract.h"
@@ -114,5 +115,8 @@ struct instance_finding {
     const char *problem; /* one line */
     bool repaired;
 };
-ibid_code instance_verify(struct instance *instance, bool repair, struct arena *arena,
-                          struct instance_finding **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+/* After a repair the index has followed what it changed. IBID_ECANCELED when the watch (may be NULL) says so;
+ * its stages: "index", "database", "records", "texts", "index files", "index rows", "kept files". */
+ibid_code instance_verify(struct instance *instance, bool repair, const struct watch *watch,
+                          struct arena *arena, struct instance_finding **ret, size_t *ret_count,
+                          ibid_error *err) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* Checks what is stored, member by member. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "ingest/blobs.h"
 #include "instance/follower.h"
@@ -10,6 +11,7 @@
 
 struct findings {
     struct arena *arena;
+    const struct watch *watch;
     struct instance_finding *items;
     size_t count, capacity;
 };
@@ -28,7 +30,7 @@ static ibid_code verify_records(struct instance *instance, bool repair, struct f
     const char **problems;
     struct record_finding *found;
     size_t count;
-    TRY(metadata_store_check(instance->metadata, findings->arena, &problems, &count, err));
+    TRY(metadata_store_check(instance->metadata, findings->watch, findings->arena, &problems, &count, err));
     for (size_t i = 0; i < count; i++)
         add(findings, "records", problems[i], false);
     if (count)
@@ -36,7 +38,7 @@ static ibid_code verify_records(struct instance *instance, bool repair, struct f
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(instance->metadata, repair ? TRANSACTION_WRITE : TRANSACTION_READ, &transaction,
                           err));
-    TRY(records_verify(transaction, repair, findings->arena, &found, &count, err));
+    TRY(records_verify(transaction, repair, findings->watch, findings->arena, &found, &count, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
     for (size_t i = 0; i < count; i++)
         add(findings, arena_printf(findings->arena, "records, %s", found[i].place), found[i].problem,
@@ -54,7 +56,8 @@ static ibid_code verify_collection(struct instance *instance, int64_t collection
 {
     struct vector_store_finding *found;
     size_t count;
-    TRY(vector_store_verify(instance->vectors, collection_id, repair, findings->arena, &found, &count, err));
+    TRY(vector_store_verify(instance->vectors, collection_id, repair, findings->watch, findings->arena,
+                            &found, &count, err));
     for (size_t i = 0; i < count; i++)
         add(findings, arena_printf(findings->arena, "index, %s", found[i].place), found[i].problem,
             found[i].repaired);
@@ -75,18 +78,44 @@ static ibid_code verify_index(struct instance *instance, bool repair, struct fin
     return IBID_OK;
 }
 
-ibid_code instance_verify(struct instance *instance, bool repair, struct arena *arena,
-                          struct instance_finding **ret, size_t *ret_count, ibid_error *err)
+/* Waits until the index has followed, in growing slices so that the watch is asked in between. */
+static ibid_code settle(struct instance *instance, const struct watch *watch, ibid_error *err)
 {
-    struct findings findings = {.arena = arena};
-    TRY(instance_index_settled(instance, 0, err));
+    ibid_code code = IBID_ETIMEOUT;
+    for (int64_t slice = SECOND_US / 10; code == IBID_ETIMEOUT; slice += slice < 2 * SECOND_US ? slice : 0) {
+        TRY(watch_step(watch, "index", 0, 0, err));
+        code = instance_index_settled(instance, clock_monotonic_us() + slice, err);
+    }
+    return code;
+}
+
+/* What keeps the index from following may be the very damage to be found and repaired: so it is no reason not
+ * to look, but a finding if it is still there afterwards. */
+static ibid_code verify_all(struct instance *instance, bool repair, struct findings *findings,
+                            ibid_error *err)
+{
+    ibid_error problem = {0};
+    if (settle(instance, findings->watch, &problem) == IBID_ECANCELED)
+        return fail(err, IBID_ECANCELED, "%s", problem.message);
     follower_pause(instance->follower);
-    ibid_code code = verify_records(instance, repair, &findings, err);
+    ibid_code code = verify_records(instance, repair, findings, err);
     if (code == IBID_OK)
-        code = verify_index(instance, repair, &findings, err);
+        code = verify_index(instance, repair, findings, err);
     follower_resume(instance->follower);
-    if (code == IBID_OK)
-        code = ingest_check_blobs(instance->ingest, repair, add_blob_finding, &findings, err);
+    TRY(code);
+    TRY(ingest_check_blobs(instance->ingest, repair, findings->watch, add_blob_finding, findings, err));
+    code = settle(instance, findings->watch, &problem);
+    if (code != IBID_OK && code != IBID_ECANCELED)
+        add(findings, "index", arena_printf(findings->arena, "does not follow: %s", problem.message), false);
+    return IBID_OK;
+}
+
+ibid_code instance_verify(struct instance *instance, bool repair, const struct watch *watch,
+                          struct arena *arena, struct instance_finding **ret, size_t *ret_count,
+                          ibid_error *err)
+{
+    struct findings findings = {.arena = arena, .watch = watch};
+    const ibid_code code = verify_all(instance, repair, &findings, err);
     if (code == IBID_OK) {
         struct instance_finding *items = ARENA_ARRAY(arena, struct instance_finding, findings.count);
         for (size_t i = 0; i < findings.count; i++)

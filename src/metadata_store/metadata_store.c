@@ -27,10 +27,10 @@ void metadata_store_close(struct metadata_store *store)
         store->ops->close(store);
 }
 
-ibid_code metadata_store_check(struct metadata_store *store, struct arena *arena, const char ***ret_problems,
-                               size_t *ret_count, ibid_error *err)
+ibid_code metadata_store_check(struct metadata_store *store, const struct watch *watch, struct arena *arena,
+                               const char ***ret_problems, size_t *ret_count, ibid_error *err)
 {
-    return store->ops->check(store, arena, ret_problems, ret_count, err);
+    return store->ops->check(store, watch, arena, ret_problems, ret_count, err);
 }
 
 ibid_code metadata_store_maintain(struct metadata_store *store, ibid_error *err)

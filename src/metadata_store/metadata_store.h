@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/str.h"
+#include "base/watch.h"
 
 enum transaction_mode {
     TRANSACTION_READ,  /* one snapshot from its first statement on; any number at a time */
@@ -75,9 +76,10 @@ struct metadata_store_ops {
     struct str (*column_blob)(struct statement *statement, int column);
     void (*reset)(struct statement *statement);
 
-    /* Checks the store itself (not the meaning of its rows). Findings as lines in `arena`; none: clean. */
-    ibid_code (*check)(struct metadata_store *store, struct arena *arena, const char ***ret_problems,
-                       size_t *ret_count, ibid_error *err);
+    /* Checks the store itself (not the meaning of its rows). Findings as lines in `arena`; none: clean.
+     * IBID_ECANCELED when the watch (may be NULL) says so. */
+    ibid_code (*check)(struct metadata_store *store, const struct watch *watch, struct arena *arena,
+                       const char ***ret_problems, size_t *ret_count, ibid_error *err);
     /* Housekeeping when idle: checkpoint, statistics. */
     ibid_code (*maintain)(struct metadata_store *store, ibid_error *err);
 };
@@ -105,8 +107,8 @@ ibid_code metadata_store_open(const struct metadata_store_ops *ops,
                               const struct metadata_store_context *context, const void *options,
                               struct metadata_store **ret, ibid_error *err) MUST_CHECK;
 void metadata_store_close(struct metadata_store *take_store); /* NULL is fine */
-ibid_code metadata_store_check(struct metadata_store *store, struct arena *arena, const char ***ret_problems,
-                               size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code metadata_store_check(struct metadata_store *store, const struct watch *watch, struct arena *arena,
+                               const char ***ret_problems, size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code metadata_store_maintain(struct metadata_store *store, ibid_error *err) MUST_CHECK;
 
 ibid_code transaction_begin(struct metadata_store *store, enum transaction_mode mode,

@@ -343,15 +343,22 @@ static ibid_code collect_problems(struct transaction *transaction, const char *s
     return IBID_OK;
 }
 
-static ibid_code sqlite_check(struct metadata_store *base, struct arena *arena, const char ***ret_problems,
-                              size_t *ret_count, ibid_error *err)
+static int interrupt_when_stopped(void *watch)
 {
-    enum { PROBLEM_LIMIT = 100 };
+    return watch_stopped(watch);
+}
+
+static ibid_code sqlite_check(struct metadata_store *base, const struct watch *watch, struct arena *arena,
+                              const char ***ret_problems, size_t *ret_count, ibid_error *err)
+{
+    enum { PROBLEM_LIMIT = 100, STEPS_BETWEEN_LOOKS = 10000 };
     struct transaction *transaction;
+    TRY(watch_step(watch, "database", 0, 0, err));
     TRY(sqlite_begin(base, TRANSACTION_READ, &transaction, err));
     /* Looks closer at each page; in ordinary reading that is most of the time of a look-up. */
     struct connection *connection = ((struct sqlite_transaction *)transaction)->connection;
     sqlite3_exec(connection->db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
+    sqlite3_progress_handler(connection->db, STEPS_BETWEEN_LOOKS, interrupt_when_stopped, (void *)watch);
     const char **problems = ARENA_ARRAY(arena, const char *, PROBLEM_LIMIT);
     size_t count = 0;
     ibid_code code = collect_problems(transaction, "PRAGMA integrity_check(100)", arena, problems,
@@ -361,8 +368,10 @@ static ibid_code sqlite_check(struct metadata_store *base, struct arena *arena, 
                                 "SELECT 'row ' || coalesce(rowid, '') || ' of ' || \"table\" || "
                                 "' names a missing one of ' || parent FROM pragma_foreign_key_check",
                                 arena, problems, PROBLEM_LIMIT, &count, err);
+    sqlite3_progress_handler(connection->db, 0, NULL, NULL);
     sqlite3_exec(connection->db, "PRAGMA cell_size_check = OFF", NULL, NULL, NULL);
     sqlite_rollback(transaction);
+    TRY(watch_step(watch, "database", 0, 0, err)); /* what was interrupted is no finding */
     TRY(code);
     *ret_problems = problems;
     *ret_count = count;

@@ -9,6 +9,7 @@
 struct verifier {
     struct transaction *transaction;
     bool repair;
+    const struct watch *watch;
     struct arena *arena;
     struct record_finding *findings;
     size_t count;
@@ -199,6 +200,8 @@ static ibid_code check_texts(struct verifier *verifier, ibid_error *err)
     AUTO_ID_LIST revisions = {0}, documents = {0};
     AUTO_BUFFER text = BUFFER(TEXT_LIMIT);
     struct statement *statement;
+    int64_t done = 0, total;
+    TRY(SQL_INT(verifier->transaction, "SELECT count(*) FROM revisions", 0, &total, err));
     TRY(statement_prepare(verifier->transaction,
                           "SELECT id, document_id, text_size, text_checksum FROM revisions ORDER BY id",
                           &statement, err));
@@ -207,6 +210,7 @@ static ibid_code check_texts(struct verifier *verifier, ibid_error *err)
         if (!row)
             break;
         bool whole;
+        TRY(watch_step(verifier->watch, "texts", done++, total, err));
         TRY(text_is_whole(verifier, statement_int(statement, 0), statement_int(statement, 2),
                           statement_int(statement, 3), &text, &whole, err));
         if (whole)
@@ -226,16 +230,19 @@ static ibid_code check_texts(struct verifier *verifier, ibid_error *err)
     return IBID_OK;
 }
 
-ibid_code records_verify(struct transaction *transaction, bool repair, struct arena *arena,
-                         struct record_finding **ret, size_t *ret_count, ibid_error *err)
+ibid_code records_verify(struct transaction *transaction, bool repair, const struct watch *watch,
+                         struct arena *arena, struct record_finding **ret, size_t *ret_count, ibid_error *err)
 {
     ASSERT(!repair || transaction->mode == TRANSACTION_WRITE);
     struct verifier verifier = {.transaction = transaction,
                                 .repair = repair,
+                                .watch = watch,
                                 .arena = arena,
                                 .findings = ARENA_ARRAY(arena, struct record_finding, RECORD_FINDING_LIMIT)};
-    for (size_t i = 0; i < COUNT_OF(checks); i++)
+    for (size_t i = 0; i < COUNT_OF(checks); i++) {
+        TRY(watch_step(watch, "records", (int64_t)i, COUNT_OF(checks), err));
         TRY(run_check(&verifier, &checks[i], err));
+    }
     TRY(check_texts(&verifier, err));
     if (repair && transaction->commit_seq)
         TRY(SQL_RUN(transaction, "UPDATE collections SET seq = ?1", err, transaction->commit_seq));

@@ -758,13 +758,14 @@ static ibid_code compare_with_truth(struct memory_store *self, int64_t collectio
 }
 
 static ibid_code memory_verify(struct vector_store *store, int64_t collection_id, bool repair,
-                               struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
-                               ibid_error *err)
+                               const struct watch *watch, struct arena *arena,
+                               struct vector_store_finding **ret, size_t *ret_count, ibid_error *err)
 {
     struct memory_store *self = memory_of(store);
     struct findings findings = {arena, arena_printf(arena, "collection %lld", (long long)collection_id),
                                 ARENA_ARRAY(arena, struct vector_store_finding, FINDING_LIMIT), 0};
     struct view view;
+    TRY(watch_step(watch, "index rows", 0, 0, err));
     TRY(view_open(self, collection_id, &view, err));
     ibid_code code = compare_with_truth(self, collection_id, &view, &findings, err);
     version_unref(view.version);

@@ -130,10 +130,10 @@ ibid_code vector_store_stats(struct vector_store *store, int64_t collection_id,
 }
 
 ibid_code vector_store_verify(struct vector_store *store, int64_t collection_id, bool repair,
-                              struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
-                              ibid_error *err)
+                              const struct watch *watch, struct arena *arena,
+                              struct vector_store_finding **ret, size_t *ret_count, ibid_error *err)
 {
-    return store->ops->verify(store, collection_id, repair, arena, ret, ret_count, err);
+    return store->ops->verify(store, collection_id, repair, watch, arena, ret, ret_count, err);
 }
 
 /* ---- selections ---- */

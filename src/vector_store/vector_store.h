@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/option.h"
+#include "base/watch.h"
 #include "model/filter.h"
 #include "model/row.h"
 #include "model/scope.h"
@@ -154,9 +155,10 @@ struct vector_store_ops {
     ibid_code (*stats)(struct vector_store *store, int64_t collection_id, struct vector_store_stats *ret,
                        ibid_error *err);
     /* Checks everything held for a collection against the truth. With `repair`, mends what it can.
-     * Findings live in `arena`; none means clean. */
-    ibid_code (*verify)(struct vector_store *store, int64_t collection_id, bool repair, struct arena *arena,
-                        struct vector_store_finding **ret, size_t *ret_count, ibid_error *err);
+     * Findings live in `arena`; none means clean. IBID_ECANCELED when the watch (may be NULL) says so. */
+    ibid_code (*verify)(struct vector_store *store, int64_t collection_id, bool repair,
+                        const struct watch *watch, struct arena *arena, struct vector_store_finding **ret,
+                        size_t *ret_count, ibid_error *err);
 };
 
 /* First member of every store's own struct. */
@@ -205,5 +207,6 @@ ibid_code selection_count_values(struct selection *selection, uint32_t key, size
 ibid_code vector_store_stats(struct vector_store *store, int64_t collection_id,
                              struct vector_store_stats *ret, ibid_error *err) MUST_CHECK;
 ibid_code vector_store_verify(struct vector_store *store, int64_t collection_id, bool repair,
-                              struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
+                              const struct watch *watch, struct arena *arena,
+                              struct vector_store_finding **ret, size_t *ret_count,
                               ibid_error *err) MUST_CHECK;

@@ -349,7 +349,7 @@ static void test_a_sound_store_checks_clean(void **state)
     struct bench *bench = bench_of(state);
     const char **problems;
     size_t count;
-    assert_ok(metadata_store_check(bench->store, &bench->arena, &problems, &count, err));
+    assert_ok(metadata_store_check(bench->store, NULL, &bench->arena, &problems, &count, err));
     assert_int_equal(count, 0);
     assert_ok(metadata_store_maintain(bench->store, err));
     AUTO_TRANSACTION *reader = begin(bench, TRANSACTION_READ);

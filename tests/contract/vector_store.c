@@ -394,7 +394,8 @@ static void test_statistics_and_verification(void **state)
     truth_sweep(duel->truth, stats.durable);
     struct vector_store_finding *findings;
     size_t count;
-    assert_ok(vector_store_verify(duel->store, COLLECTION, false, &duel->arena, &findings, &count, err));
+    assert_ok(
+        vector_store_verify(duel->store, COLLECTION, false, NULL, &duel->arena, &findings, &count, err));
     for (size_t i = 0; i < count; i++)
         print_error("%s: %s\n", findings[i].place, findings[i].problem);
     assert_int_equal(count, 0);

@@ -352,7 +352,7 @@ static void check_index(struct instance *instance, const struct scope *scope, in
     AUTO_ARENA arena = ARENA_INIT;
     struct instance_finding *findings;
     size_t count;
-    MUST(instance_verify(instance, false, &arena, &findings, &count, err));
+    MUST(instance_verify(instance, false, NULL, &arena, &findings, &count, err));
     CHECK(count == 0, "verify: %s: %s", findings[0].place, findings[0].problem);
 }
 

@@ -97,7 +97,7 @@ static void assert_clean(struct duel *duel)
     AUTO_ARENA arena = ARENA_INIT;
     struct vector_store_finding *findings;
     size_t count;
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, NULL, &arena, &findings, &count, err));
     for (size_t i = 0; i < count; i++)
         print_error("%s: %s\n", findings[i].place, findings[i].problem);
     assert_int_equal(count, 0);
@@ -254,11 +254,11 @@ static void verify_names_damage_and_mends_it(void **state)
             damaged++;
         }
     assert_true(damaged > 0);
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, NULL, &arena, &findings, &count, err));
     assert_int_equal(count, damaged);
     assert_false(findings[0].repaired);
     assert_non_null(strstr(findings[0].place, "segment"));
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, true, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, true, NULL, &arena, &findings, &count, err));
     assert_int_equal(count, damaged);
     assert_true(findings[0].repaired);
     assert_clean(duel);
@@ -271,10 +271,10 @@ static void verify_names_damage_and_mends_it(void **state)
     }
     truth_remove(duel->truth, 7);
     truth_sweep(duel->truth, INT64_MAX);
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, NULL, &arena, &findings, &count, err));
     assert_int_equal(count, 1);
     assert_non_null(strstr(findings[0].problem, "row 7 was removed"));
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, true, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, true, NULL, &arena, &findings, &count, err));
     assert_int_equal(count, 1);
     assert_clean(duel);
     assert_ok(vector_store_follow(duel->oracle, DUEL_COLLECTION, NULL, err));

@@ -24,7 +24,7 @@ static void assert_clean(struct duel *duel)
     AUTO_ARENA arena = ARENA_INIT;
     struct vector_store_finding *findings;
     size_t count;
-    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, &arena, &findings, &count, err));
+    assert_ok(vector_store_verify(duel->store, DUEL_COLLECTION, false, NULL, &arena, &findings, &count, err));
     for (size_t i = 0; i < count; i++)
         print_error("%s: %s\n", findings[i].place, findings[i].problem);
     assert_int_equal(count, 0);

@@ -18,7 +18,7 @@ static size_t verify(struct test_store *store, bool repair, struct record_findin
 {
     size_t count;
     struct transaction *transaction = test_begin(store, repair ? TRANSACTION_WRITE : TRANSACTION_READ);
-    assert_ok(records_verify(transaction, repair, &store->arena, ret, &count, err));
+    assert_ok(records_verify(transaction, repair, NULL, &store->arena, ret, &count, err));
     test_commit(transaction);
     return count;
 }

@@ -48,7 +48,7 @@ static void expect_clean(struct test_store *store)
 {
     const char **problems;
     size_t count;
-    assert_ok(metadata_store_check(store->store, &store->arena, &problems, &count, err));
+    assert_ok(metadata_store_check(store->store, NULL, &store->arena, &problems, &count, err));
     for (size_t i = 0; i < count; i++)
         print_error("%s\n", problems[i]);
     assert_int_equal(count, 0);
@@ -168,7 +168,8 @@ static void damaged_pages_are_found_by_checking(void **state)
         read_all(store);
         const char **problems;
         size_t count = 0;
-        const ibid_code code = metadata_store_check(store->store, &store->arena, &problems, &count, &err);
+        const ibid_code code =
+            metadata_store_check(store->store, NULL, &store->arena, &problems, &count, &err);
         assert_true(code == IBID_OK || code == IBID_ECORRUPT);
         noticed += code != IBID_OK || count > 0;
         test_store_shut(store);

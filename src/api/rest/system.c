@@ -182,16 +182,22 @@ static ibid_code verify_absence(struct rest_call *call, int64_t document_id, str
     return IBID_OK;
 }
 
+static bool caller_has_gone(void *call)
+{
+    return atomic_load(((const struct rest_call *)call)->http->cancel);
+}
+
 ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     const struct verify_parameters *parameters = call->parameters;
+    const struct watch watch = {.stopped = caller_has_gone, .context = call};
     struct instance_finding *findings;
     size_t count;
     if (parameters->document != 0) {
         TRY(instance_compact(call->instance, 0, err));
         return verify_absence(call, parameters->document, reply, err);
     }
-    TRY(instance_verify(call->instance, parameters->repair, call->arena, &findings, &count, err));
+    TRY(instance_verify(call->instance, parameters->repair, &watch, call->arena, &findings, &count, err));
     json_t *answer = json_object(), *array = json_array();
     bool clean = true;
     for (size_t i = 0; i < count; i++) {

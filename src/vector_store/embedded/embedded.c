@@ -259,12 +259,12 @@ static ibid_code embedded_stats(struct vector_store *store, int64_t collection_i
 }
 
 static ibid_code embedded_verify(struct vector_store *store, int64_t collection_id, bool repair,
-                                 struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
-                                 ibid_error *err)
+                                 const struct watch *watch, struct arena *arena,
+                                 struct vector_store_finding **ret, size_t *ret_count, ibid_error *err)
 {
     struct collection *collection;
     TRY(find_collection(store_of(store), collection_id, &collection, err));
-    const ibid_code code = collection_verify(collection, repair, arena, ret, ret_count, err);
+    const ibid_code code = collection_verify(collection, repair, watch, arena, ret, ret_count, err);
     collection_unref(collection);
     return code;
 }

@@ -29,8 +29,8 @@ static const char *place_of(const struct findings *findings, uint64_t number)
 
 /* ---- checksums ---- */
 
-static void check_files(struct collection *collection, const struct snapshot *snapshot,
-                        struct findings *findings)
+static ibid_code check_files(struct collection *collection, const struct snapshot *snapshot,
+                             const struct watch *watch, struct findings *findings, ibid_error *err)
 {
     pthread_mutex_lock(&collection->writer);
     for (size_t i = 0; i < collection->hole_count; i++)
@@ -38,9 +38,11 @@ static void check_files(struct collection *collection, const struct snapshot *sn
     pthread_mutex_unlock(&collection->writer);
     for (size_t i = 0; i < snapshot->count; i++) {
         struct segment *segment = snapshot->parts[i].segment;
+        TRY(watch_step(watch, "index files", (int64_t)i, (int64_t)snapshot->count, err));
         if (segment_check(segment, NULL) != IBID_OK)
             report(findings, place_of(findings, segment->number), "is damaged: its checksums do not match");
     }
+    return IBID_OK;
 }
 
 /* ---- rows against the truth ---- */
@@ -54,6 +56,7 @@ struct confirmed {
 struct comparison {
     struct collection *collection;
     const struct snapshot *snapshot;
+    const struct watch *watch;
     struct confirmed *confirmed; /* a part */
     struct findings *findings;
     bool *suspect; /* a part: holds a row that is not as the truth has it */
@@ -103,15 +106,17 @@ static ibid_code compare_all(struct comparison *comparison, ibid_error *err)
 {
     const struct collection *collection = comparison->collection;
     const struct row_source *source = collection->source;
-    int64_t after = 0;
+    int64_t after = 0, done = 0;
     bool more = true;
     while (more) {
         AUTO_ARENA arena = ARENA_INIT;
         struct row *rows;
         size_t count;
+        TRY(watch_step(comparison->watch, "index rows", done, 0, err));
         TRY(source->changes(source, collection->id, after, FOLLOW_BATCH, &arena, &rows, &count, err));
         for (size_t i = 0; i < count; i++)
             compare_row(comparison, &rows[i]);
+        done += (int64_t)count;
         if (count)
             after = rows[count - 1].seq;
         more = count >= FOLLOW_BATCH;
@@ -179,12 +184,13 @@ static void mark_repaired(struct findings *findings, size_t first)
         findings->items[i].repaired = true;
 }
 
-static ibid_code verify_files(struct collection *collection, bool repair, struct findings *findings,
-                              ibid_error *err)
+static ibid_code verify_files(struct collection *collection, bool repair, const struct watch *watch,
+                              struct findings *findings, ibid_error *err)
 {
     struct snapshot *snapshot = collection_snapshot(collection);
-    check_files(collection, snapshot, findings);
+    const ibid_code code = check_files(collection, snapshot, watch, findings, err);
     snapshot_unref(snapshot);
+    TRY(code);
     if (findings->count == 0 || !repair)
         return IBID_OK;
     TRY(collection_mend(collection, err));
@@ -192,11 +198,12 @@ static ibid_code verify_files(struct collection *collection, bool repair, struct
     return IBID_OK;
 }
 
-static ibid_code verify_rows(struct collection *collection, bool repair, struct findings *findings,
-                             ibid_error *err)
+static ibid_code verify_rows(struct collection *collection, bool repair, const struct watch *watch,
+                             struct findings *findings, ibid_error *err)
 {
     struct snapshot *snapshot = collection_snapshot(collection);
-    struct comparison comparison = {.collection = collection, .snapshot = snapshot, .findings = findings};
+    struct comparison comparison = {
+        .collection = collection, .snapshot = snapshot, .watch = watch, .findings = findings};
     const size_t first = findings->count;
     ibid_code code = compare_rows(&comparison, err);
     if (code == IBID_OK && repair && findings->count > first) {
@@ -208,14 +215,15 @@ static ibid_code verify_rows(struct collection *collection, bool repair, struct 
     return code;
 }
 
-ibid_code collection_verify(struct collection *collection, bool repair, struct arena *arena,
-                            struct vector_store_finding **ret, size_t *ret_count, ibid_error *err)
+ibid_code collection_verify(struct collection *collection, bool repair, const struct watch *watch,
+                            struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
+                            ibid_error *err)
 {
     struct findings findings = {arena, collection->id,
                                 ARENA_ARRAY(arena, struct vector_store_finding, FINDING_LIMIT), 0};
-    TRY(verify_files(collection, repair, &findings, err));
+    TRY(verify_files(collection, repair, watch, &findings, err));
     if (findings.count == 0 || repair) /* rows of a damaged file cannot be compared */
-        TRY(verify_rows(collection, repair, &findings, err));
+        TRY(verify_rows(collection, repair, watch, &findings, err));
     *ret = findings.items;
     *ret_count = findings.count;
     return IBID_OK;

@@ -5,5 +5,6 @@
 
 /* See verify in struct vector_store_ops. Searches and following go on meanwhile; changes that come in while
  * it runs are not held against the store. */
-ibid_code collection_verify(struct collection *collection, bool repair, struct arena *arena,
-                            struct vector_store_finding **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+ibid_code collection_verify(struct collection *collection, bool repair, const struct watch *watch,
+                            struct arena *arena, struct vector_store_finding **ret, size_t *ret_count,
+                            ibid_error *err) MUST_CHECK;
