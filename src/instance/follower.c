@@ -78,7 +78,11 @@ static ibid_code attach(struct follower *follower, const struct collection *coll
         return IBID_OK;
     char *copy = xmemdup0(fingerprint.data, fingerprint.size);
     const struct vector_space space = {
-        .collection_id = collection->id, .dimension = collection->dimension, .fingerprint = copy};
+        .collection_id = collection->id,
+        .dimension = collection->dimension,
+        .fingerprint = copy,
+        .shared = true, /* documents of any workspace may be in any collection */
+    };
     const ibid_code code = vector_store_attach(follower->vectors, &space, err);
     if (code != IBID_OK) {
         free(copy);

@@ -103,6 +103,12 @@ ibid_code vector_store_attach(struct vector_store *store, const struct vector_sp
         (space->dimension < VECTOR_DIMENSION_MIN || space->dimension > VECTOR_DIMENSION_MAX))
         return fail(err, IBID_EUNSUPPORTED, "vectors of %u dimensions: a vector store takes %d to %d",
                     space->dimension, VECTOR_DIMENSION_MIN, VECTOR_DIMENSION_MAX);
+    if (space->shared && !(store->ops->capabilities & VECTOR_STORE_SCOPE_INSIDE))
+        return fail(
+            err, IBID_EUNSUPPORTED,
+            "vector store '%s' cannot keep a search to what its caller may read: collection %lld, which "
+            "several share, needs another one",
+            store->ops->name, (long long)space->collection_id);
     return store->ops->attach(store, space, err);
 }
 

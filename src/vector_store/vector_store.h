@@ -26,7 +26,7 @@
 #include "model/scope.h"
 
 enum vector_store_capability {
-    VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope: else refused for shared collections */
+    VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope: else attach refuses shared collections */
     VECTOR_STORE_KEYWORD = 1 << 1,      /* has a keyword side with scores */
     VECTOR_STORE_EXACT_SCORES = 1 << 2, /* can score given rows on both sides */
     VECTOR_STORE_FACETS = 1 << 3,       /* can count the values of a key */
@@ -43,6 +43,7 @@ struct vector_space {
     int64_t collection_id;
     uint32_t dimension;      /* 64..4096; 0: no embedder, keyword only */
     const char *fingerprint; /* embedder and analysis: a store built with another one is rebuilt */
+    bool shared;             /* not everyone who may search it may read all of it */
 };
 
 /* A row found or scored. A side that was not asked for is NAN. */
@@ -106,7 +107,8 @@ struct vector_store_ops {
     void (*close)(struct vector_store *take_store);
 
     /* Makes the store follow a collection from now on (idempotent). A space with another dimension or
-     * fingerprint than the one held is dropped and built anew. */
+     * fingerprint than the one held is dropped and built anew. IBID_EUNSUPPORTED for a shared collection
+     * without VECTOR_STORE_SCOPE_INSIDE. */
     ibid_code (*attach)(struct vector_store *store, const struct vector_space *space, ibid_error *err);
 
     /* Applies all committed changes of the collection up to now; on return they are searchable.
@@ -122,7 +124,8 @@ struct vector_store_ops {
     ibid_code (*compact)(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
                          ibid_error *err);
 
-    /* Deletes everything held for the collection, from disk too. */
+    /* Deletes everything held for the collection, from disk too. Selections made before may be used on: they
+     * give what they held, or IBID_ENOTFOUND. */
     ibid_code (*drop)(struct vector_store *store, int64_t collection_id, ibid_error *err);
 
     /* The rows that `scope` may read and `filter` (NULL: all) passes, in one snapshot of the store.

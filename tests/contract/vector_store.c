@@ -1,5 +1,6 @@
 /* What every vector store must do. A member of the registry without a row in `fixtures` fails. Every member
- * is compared with `memory`, the exact one, which the checks by hand keep honest. */
+ * is compared with `memory`, the exact one, which the checks by hand keep honest. What a member says that it
+ * cannot do has to be refused. */
 #include "tests/contract/contract.h"
 
 #include <math.h>
@@ -18,7 +19,57 @@ struct fixture {
     /* Sets options (those not set keep their defaults). NULL on success, else why the member cannot be tested
      * here, and the test is skipped. */
     const char *(*prepare)(const struct vector_store_ops *ops, void *options, struct arena *arena);
+    const struct vector_store_ops *ops; /* NULL: the member of that name */
 };
+
+/* ---- members that can less: `memory` without the calls for what they cannot do ---- */
+
+static struct vector_store_ops by_vector_ops, unscoped_ops;
+
+static ibid_code open_limited(const struct vector_store_ops *ops, const struct vector_store_context *context,
+                              const void *options, struct vector_store **ret, ibid_error *error)
+{
+    TRY(vector_store_find("memory")->open(context, options, ret, error));
+    (*ret)->ops = ops;
+    return IBID_OK;
+}
+
+static ibid_code open_by_vector(const struct vector_store_context *context, const void *options,
+                                struct vector_store **ret, ibid_error *error)
+{
+    return open_limited(&by_vector_ops, context, options, ret, error);
+}
+
+static ibid_code open_unscoped(const struct vector_store_context *context, const void *options,
+                               struct vector_store **ret, ibid_error *error)
+{
+    return open_limited(&unscoped_ops, context, options, ret, error);
+}
+
+static ibid_code select_limited(struct vector_store *store, int64_t collection_id, const struct scope *scope,
+                                const struct filter *filter, struct selection **ret, ibid_error *error)
+{
+    const bool scoped = store->ops->capabilities & VECTOR_STORE_SCOPE_INSIDE;
+    TRY(vector_store_find("memory")->select(store, collection_id, scoped ? scope : &scope_all, filter, ret,
+                                            error));
+    (*ret)->ops = store->ops;
+    return IBID_OK;
+}
+
+static void make_limited_members(void)
+{
+    by_vector_ops = unscoped_ops = *vector_store_find("memory");
+    by_vector_ops.select = unscoped_ops.select = select_limited;
+    by_vector_ops.name = "by vector alone";
+    by_vector_ops.open = open_by_vector;
+    by_vector_ops.capabilities = VECTOR_STORE_SCOPE_INSIDE;
+    by_vector_ops.match = NULL;
+    by_vector_ops.score = NULL;
+    by_vector_ops.count_values = NULL;
+    unscoped_ops.name = "without scope";
+    unscoped_ops.open = open_unscoped;
+    unscoped_ops.capabilities &= ~(unsigned)VECTOR_STORE_SCOPE_INSIDE;
+}
 
 static const char *prepare_nothing(const struct vector_store_ops *ops, void *options, struct arena *arena)
 {
@@ -26,8 +77,10 @@ static const char *prepare_nothing(const struct vector_store_ops *ops, void *opt
 }
 
 static const struct fixture fixtures[] = {
-    {"embedded", prepare_nothing},
-    {"memory", prepare_nothing},
+    {"embedded", prepare_nothing, NULL},
+    {"memory", prepare_nothing, NULL},
+    {"by vector alone", prepare_nothing, &by_vector_ops},
+    {"without scope", prepare_nothing, &unscoped_ops},
 };
 
 enum { COLLECTION = DUEL_COLLECTION, DIMENSION = 96 };
@@ -36,7 +89,7 @@ static struct duel *start(void **state, uint32_t dimension)
 {
     const struct fixture *fixture = *state;
     AUTO_ARENA arena = ARENA_INIT;
-    const struct vector_store_ops *ops = vector_store_find(fixture->name);
+    const struct vector_store_ops *ops = fixture->ops ? fixture->ops : vector_store_find(fixture->name);
     assert_non_null(ops);
     void *options = duel_options(ops, &arena);
     const char *missing = fixture->prepare(ops, options, &arena);
@@ -44,7 +97,17 @@ static struct duel *start(void **state, uint32_t dimension)
         print_message("SKIPPED: vector store %s: %s\n", fixture->name, missing);
         skip();
     }
-    return duel_new(fixture->name, options, dimension);
+    return duel_new(ops, options, dimension);
+}
+
+/* How many rows match; 0 where the member has no keyword side and says so. */
+static size_t match_rows(const struct duel *duel, struct selection *selection, const struct term_query *query,
+                         size_t k, struct candidate *found)
+{
+    size_t count = 0;
+    const ibid_code code = selection_match(selection, query, k, found, &count, NULL);
+    assert_int_equal(code, duel_can(duel, VECTOR_STORE_KEYWORD) ? IBID_OK : IBID_EUNSUPPORTED);
+    return count;
 }
 
 static const int64_t one[] = {1};
@@ -64,8 +127,7 @@ static void test_an_empty_collection_finds_nothing(void **state)
     assert_int_equal(count, 0);
     const struct str term = STR("water");
     const struct term_query query = query_of(&term, 1);
-    assert_ok(selection_match(selection, &query, 3, found, &count, err));
-    assert_int_equal(count, 0);
+    assert_int_equal(match_rows(duel, selection, &query, 3, found), 0);
     selection_free(selection);
     struct selection *unknown = NULL;
     ibid_error error = {0};
@@ -87,9 +149,28 @@ static void put_in(struct duel *duel, int64_t row_id, enum document_state state,
     truth_put(duel->truth, &row, NULL, 0);
 }
 
+static void test_shared_collections_need_a_scope(void **state)
+{
+    struct duel *duel = start(state, DIMENSION);
+    const struct vector_space shared = {8, DIMENSION, "test/model@1", .shared = true};
+    const struct vector_space own = {9, DIMENSION, "test/model@1", .shared = false};
+    ibid_error error = {0};
+    assert_int_equal(vector_store_attach(duel->store, &shared, &error),
+                     duel_can(duel, VECTOR_STORE_SCOPE_INSIDE) ? IBID_OK : IBID_EUNSUPPORTED);
+    assert_ok(vector_store_attach(duel->store, &own, err));
+    struct vector_store_stats stats;
+    assert_int_equal(vector_store_stats(duel->store, 8, &stats, &error),
+                     duel_can(duel, VECTOR_STORE_SCOPE_INSIDE) ? IBID_OK : IBID_ENOTFOUND);
+    duel_free(duel);
+}
+
 static void test_the_scope_decides_what_is_there(void **state)
 {
     struct duel *duel = start(state, DIMENSION);
+    if (!duel_can(duel, VECTOR_STORE_SCOPE_INSIDE)) { /* it never gets rows that not everyone may read */
+        duel_free(duel);
+        return;
+    }
     static const int64_t two[] = {2}, one_two[] = {1, 2};
     put_in(duel, 1, DOCUMENT_ACTIVE, one, 1);
     put_in(duel, 2, DOCUMENT_ACTIVE, two, 1);
@@ -114,18 +195,16 @@ static void test_the_scope_decides_what_is_there(void **state)
     const struct str term = STR("water");
     const struct term_query query = query_of(&term, 1);
     struct candidate before[4], after[4];
-    size_t count;
+    const size_t expected = duel_can(duel, VECTOR_STORE_KEYWORD) ? 2 : 0;
     struct selection *selection = select_rows(duel->store, &scope_one, NULL);
-    assert_ok(selection_match(selection, &query, 4, before, &count, err));
-    assert_int_equal(count, 2);
+    assert_int_equal(match_rows(duel, selection, &query, 4, before), expected);
     selection_free(selection);
     for (int64_t row_id = 100; row_id < 150; row_id++)
         put_in(duel, row_id, DOCUMENT_ACTIVE, two, 1);
     duel_follow(duel);
     selection = select_rows(duel->store, &scope_one, NULL);
-    assert_ok(selection_match(selection, &query, 4, after, &count, err));
-    assert_int_equal(count, 2);
-    assert_true(before[0].bm25 == after[0].bm25);
+    assert_int_equal(match_rows(duel, selection, &query, 4, after), expected);
+    assert_true(expected == 0 || before[0].bm25 == after[0].bm25);
     selection_free(selection);
     duel_free(duel);
 }
@@ -222,8 +301,9 @@ static void test_counts_the_values_of_a_key(void **state)
     size_t count;
     const uint32_t state_key = (uint32_t)(filter_key_find(STR("state")) - filter_keys);
     const uint32_t id_key = (uint32_t)(filter_key_find(STR("document_id")) - filter_keys);
-    if (selection->ops->capabilities & VECTOR_STORE_FACETS) {
-        assert_ok(selection_count_values(selection, state_key, 10, &arena, &counts, &count, err));
+    const ibid_code code = selection_count_values(selection, state_key, 10, &arena, &counts, &count, NULL);
+    assert_int_equal(code, duel_can(duel, VECTOR_STORE_FACETS) ? IBID_OK : IBID_EUNSUPPORTED);
+    if (code == IBID_OK) {
         assert_int_equal(count, 1);
         assert_true(str_is(counts[0].value.string, "active") && counts[0].rows == 2);
         assert_ok(selection_count_values(selection, id_key, 1, &arena, &counts, &count, err));
@@ -251,8 +331,12 @@ static void test_keyword_scores_are_bm25(void **state)
     float idf[3] = {-1, -1, -1};
     const struct term_query query = {.terms = terms, .count = 3, .k1 = 1.2f, .b = 0.75f, .idf = idf};
     struct candidate found[4];
-    size_t count;
-    assert_ok(selection_match(selection, &query, 4, found, &count, err));
+    const size_t count = match_rows(duel, selection, &query, 4, found);
+    if (!duel_can(duel, VECTOR_STORE_KEYWORD)) {
+        selection_free(selection);
+        duel_free(duel);
+        return;
+    }
     assert_int_equal(count, 2);
     /* Lengths 3, 7, 4 and 0: mean 3.5. "water" is in 2 of 4 rows, the stem of "pressure" in 1. */
     const double water = log(1 + (4 - 2 + 0.5) / (2 + 0.5)), pressure = log(1 + (4 - 1 + 0.5) / (1 + 0.5));
@@ -268,15 +352,14 @@ static void test_keyword_scores_are_bm25(void **state)
         assert_true(idf[2] == 0);
     }
     float vector[DIMENSION] = {1};
-    ibid_error error = {0};
-    assert_int_equal(selection_nearest(selection, vector, 4, found, &count, &error), IBID_EUNSUPPORTED);
+    size_t nothing;
+    assert_int_equal(selection_nearest(selection, vector, 4, found, &nothing, NULL), IBID_EUNSUPPORTED);
     selection_free(selection);
 
     /* A filter narrows what is found, not what is counted. */
     selection = select_rows(duel->store, &scope_one, "document_id=1");
     struct candidate narrowed[4];
-    assert_ok(selection_match(selection, &query, 4, narrowed, &count, err));
-    assert_int_equal(count, 1);
+    assert_int_equal(match_rows(duel, selection, &query, 4, narrowed), 1);
     assert_true(fabs(narrowed[0].bm25 - first) < 1e-5);
     selection_free(selection);
     duel_free(duel);
@@ -326,18 +409,22 @@ static void test_a_selection_keeps_its_state(void **state)
     duel_follow(duel);
     const struct str term = STR("water");
     const struct term_query query = query_of(&term, 1);
+    const bool by_word = duel_can(duel, VECTOR_STORE_KEYWORD);
     struct candidate found[9];
+    int64_t page[9];
     size_t count;
-    assert_ok(selection_match(selection, &query, 9, found, &count, err));
+    assert_ok(selection_list(selection, INT64_MIN, 9, page, &count, err));
     assert_int_equal(count, 5);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(page[i], i + 1);
+    count = match_rows(duel, selection, &query, 9, found);
+    assert_int_equal(count, by_word ? 5 : 0);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(found[i].row_id, i + 1); /* equal scores: by row_id */
     selection_free(selection);
     selection = select_rows(duel->store, &scope_one, NULL);
-    assert_ok(selection_match(selection, &query, 9, found, &count, err));
-    assert_int_equal(count, 4);
+    assert_int_equal(match_rows(duel, selection, &query, 9, found), by_word ? 4 : 0);
     assert_string_equal(duel_listed(duel, &scope_one, NULL), "1 3 4 5 6");
-    int64_t page[2];
     assert_ok(selection_list(selection, 3, 2, page, &count, err));
     assert_int_equal(count, 2);
     assert_int_equal(page[0], 4);
@@ -354,7 +441,7 @@ static void test_another_fingerprint_starts_anew(void **state)
     assert_string_equal(duel_listed(duel, &scope_one, NULL), "1");
     duel_attach(duel, duel->store); /* the same again changes nothing */
     assert_string_equal(duel_listed(duel, &scope_one, NULL), "1");
-    const struct vector_space other = {COLLECTION, DIMENSION, "test/model@2"};
+    const struct vector_space other = {COLLECTION, DIMENSION, "test/model@2", false};
     assert_ok(vector_store_attach(duel->store, &other, err));
     assert_string_equal(duel_listed(duel, &scope_one, NULL), "");
     struct vector_store_stats stats;
@@ -362,7 +449,13 @@ static void test_another_fingerprint_starts_anew(void **state)
     assert_int_equal(stats.watermark, 0);
     assert_ok(vector_store_follow(duel->store, COLLECTION, NULL, err));
     assert_string_equal(duel_listed(duel, &scope_one, NULL), "1");
+    struct selection *old = select_rows(duel->store, &scope_one, NULL);
     assert_ok(vector_store_drop(duel->store, COLLECTION, err));
+    int64_t row_id = 0;
+    size_t count;
+    const ibid_code code = selection_list(old, 0, 1, &row_id, &count, NULL);
+    assert_true(code == IBID_ENOTFOUND || (code == IBID_OK && count == 1 && row_id == 1));
+    selection_free(old);
     struct selection *selection = NULL;
     ibid_error error = {0};
     assert_int_equal(vector_store_select(duel->store, COLLECTION, &scope_one, NULL, &selection, &error),
@@ -385,6 +478,7 @@ static void test_statistics_and_verification(void **state)
     assert_int_equal(stats.watermark, duel->truth->latest);
     assert_true(stats.durable <= stats.watermark);
     assert_int_equal(stats.rows, 200);
+    assert_int_equal(stats.rows, expected.rows);
     assert_int_equal(stats.vectors, expected.vectors);
     assert_ok(vector_store_compact(duel->store, COLLECTION, NULL, err));
     assert_ok(vector_store_stats(duel->store, COLLECTION, &stats, err));
@@ -420,13 +514,13 @@ static void test_wrong_calls_are_refused(void **state)
     vector[0] = 0;
     assert_int_equal(selection_nearest(selection, vector, 4, found, &count, &error), IBID_EINVAL);
     const struct str term = STR("water");
+    const ibid_code refused = duel_can(duel, VECTOR_STORE_KEYWORD) ? IBID_EINVAL : IBID_EUNSUPPORTED;
     struct term_query query = {.terms = &term, .count = 1, .k1 = -1, .b = 0.4f};
-    assert_int_equal(selection_match(selection, &query, 4, found, &count, &error), IBID_EINVAL);
+    assert_int_equal(selection_match(selection, &query, 4, found, &count, &error), refused);
     query = (struct term_query){.terms = &term, .count = 1, .k1 = 1, .b = NAN};
-    assert_int_equal(selection_match(selection, &query, 4, found, &count, &error), IBID_EINVAL);
+    assert_int_equal(selection_match(selection, &query, 4, found, &count, &error), refused);
     query = query_of(&term, 0);
-    assert_ok(selection_match(selection, &query, 4, found, &count, err));
-    assert_int_equal(count, 0);
+    assert_int_equal(match_rows(duel, selection, &query, 4, found), 0);
     selection_free(selection);
     const _Atomic bool cancel = true;
     duel_put_text(duel, 2, "water");
@@ -458,10 +552,12 @@ static void *search_repeatedly(void *argument)
         if (searcher->code != IBID_OK)
             break;
         searcher->code = selection_nearest(selection, vector, 20, found, &count, NULL);
-        if (searcher->code == IBID_OK)
+        const unsigned can = selection->ops->capabilities;
+        if (searcher->code == IBID_OK && can & VECTOR_STORE_KEYWORD)
             searcher->code = selection_match(selection, &query, 20, found, &count, NULL);
-        if (searcher->code == IBID_OK)
-            searcher->code = selection_score(selection, vector, &query, found, count, NULL);
+        if (searcher->code == IBID_OK && can & VECTOR_STORE_EXACT_SCORES)
+            searcher->code = selection_score(selection, vector, can & VECTOR_STORE_KEYWORD ? &query : NULL,
+                                             found, count, NULL);
         selection_free(selection);
         searcher->searches++;
     }
@@ -513,6 +609,7 @@ int main(void)
 {
     static const struct contract_check checks[] = {
         {"empty collection", test_an_empty_collection_finds_nothing},
+        {"shared collections", test_shared_collections_need_a_scope},
         {"scope", test_the_scope_decides_what_is_there},
         {"filters", test_filters_mean_what_they_say},
         {"facets", test_counts_the_values_of_a_key},
@@ -525,6 +622,7 @@ int main(void)
         {"wrong calls", test_wrong_calls_are_refused},
         {"threads", test_searches_go_on_while_following},
     };
+    make_limited_members();
     return contract_run("vector_store", test_every_member_has_fixtures, CONTRACT_FIXTURES(fixtures), checks,
                         COUNT_OF(checks), NULL, NULL);
 }

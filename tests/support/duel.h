@@ -20,7 +20,7 @@ struct duel {
 void *duel_options(const struct vector_store_ops *ops, struct arena *arena);
 
 /* `options` NULL: the defaults. They and the arena's contents are copied over. */
-struct duel *duel_new(const char *store, void *options, uint32_t dimension);
+struct duel *duel_new(const struct vector_store_ops *ops, void *options, uint32_t dimension);
 void duel_free(struct duel *duel);
 /* Closes the store and opens it anew in its folder. */
 void duel_reopen(struct duel *duel);
@@ -53,10 +53,13 @@ struct selection *select_rows(struct vector_store *store, const struct scope *sc
 /* Row ids of a selection of the store as text: "1 2 5"; at most 256. */
 const char *duel_listed(struct duel *duel, const struct scope *scope, const char *filter);
 
+/* Whether the store can do something. */
+bool duel_can(const struct duel *duel, enum vector_store_capability capability);
+
 struct term_query query_of(const struct str *terms, size_t count);
 
 /* Both give the same for random searches, on every side: the same rows, words scored to 1e-4, vectors to
- * 1e-5. */
+ * 1e-5. A side that the store cannot search has to be refused. */
 void assert_same_answers(struct duel *duel, const struct scope *scope, const char *filter, size_t k);
 /* The same, but only this share of the nearest rows (on average over 10 queries) must be the oracle's. */
 void assert_near_answers(struct duel *duel, const struct scope *scope, const char *filter, size_t k,

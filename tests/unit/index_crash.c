@@ -106,7 +106,7 @@ static void assert_clean(struct duel *duel)
 static void killed_at_any_point_it_goes_on(void **state)
 {
     enum { ROUNDS = 40 };
-    struct duel *duel = duel_new("embedded", &options, DIMENSION);
+    struct duel *duel = duel_new(vector_store_find("embedded"), &options, DIMENSION);
     const uint64_t seed = (uint64_t)clock_now_us();
     unsigned number = 0;
     print_message("killing with seed %llu\n", (unsigned long long)seed);
@@ -172,7 +172,7 @@ static void damage_file(const char *path, enum damage damage)
 /* A store with some files and some rows dead in them. */
 static struct duel *store_with_files(void)
 {
-    struct duel *duel = duel_new("embedded", &options, DIMENSION);
+    struct duel *duel = duel_new(vector_store_find("embedded"), &options, DIMENSION);
     for (unsigned i = 0; i < 12; i++) {
         duel_change(duel, 20 + random_below(400), ROWS);
         duel_follow(duel);
@@ -371,6 +371,60 @@ static void searches_go_on_while_all_changes_and_breaks(void **state)
     duel_free(duel);
 }
 
+static int files_of(const struct duel *duel)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    const char *names[64];
+    return (int)list_files(duel, &arena, names, COUNT_OF(names));
+}
+
+/* What was selected before finds damage, and must not mend it in the folder that is another's by now. */
+static void a_dropped_collection_writes_nothing(void **state)
+{
+    random_seed(41);
+    for (unsigned attach = 0; attach < 2; attach++) {
+        AUTO_ARENA arena = ARENA_INIT;
+        const char *names[64];
+        struct duel *duel = store_with_files();
+        duel_reopen(duel); /* nothing has been checked yet */
+        struct selection *selection = select_rows(duel->store, &scope_all, NULL);
+        const size_t count = list_files(duel, &arena, names, COUNT_OF(names));
+        for (size_t i = 0; i < count; i++)
+            for (unsigned round = 0; round < 200 && !strstr(names[i], "manifest"); round++)
+                damage_file(names[i], GARBAGE);
+        const struct vector_space other = {DUEL_COLLECTION, DIMENSION, "test/model@2"};
+        if (attach) {
+            assert_ok(vector_store_attach(duel->store, &other, err));
+            assert_ok(vector_store_follow(duel->store, DUEL_COLLECTION, NULL, err));
+        } else {
+            assert_ok(vector_store_drop(duel->store, DUEL_COLLECTION, err));
+        }
+        const int before = attach ? files_of(duel) : 0;
+        float vector[DIMENSION] = {1};
+        struct candidate found[5];
+        size_t found_count;
+        ibid_error error = {0};
+        assert_int_equal(selection_nearest(selection, vector, 5, found, &found_count, &error),
+                         IBID_ENOTFOUND);
+        assert_non_null(strstr(error.message, "dropped"));
+        selection_free(selection);
+        AUTO_FREE char *folder = xasprintf("%s/%d", duel->folder, DUEL_COLLECTION);
+        assert_int_equal(access(folder, F_OK) == 0, attach);
+        if (attach) {
+            assert_int_equal(files_of(duel), before);
+            vector_store_close(duel->store);
+            const struct vector_store_context context = {duel->folder, &duel->truth->source};
+            struct vector_store_stats stats;
+            assert_ok(vector_store_open(duel->ops, &context, duel->options, &duel->store, err));
+            assert_ok(vector_store_attach(duel->store, &other, err));
+            assert_ok(vector_store_stats(duel->store, DUEL_COLLECTION, &stats, err));
+            assert_int_equal(stats.watermark, duel->truth->latest); /* nothing has to be read again */
+            assert_clean(duel);
+        }
+        duel_free(duel);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +433,7 @@ int main(void)
         cmocka_unit_test(damaged_while_open_it_is_rebuilt),
         cmocka_unit_test(verify_names_damage_and_mends_it),
         cmocka_unit_test(searches_go_on_while_all_changes_and_breaks),
+        cmocka_unit_test(a_dropped_collection_writes_nothing),
     };
     return cmocka_run_group_tests_name("index_crash", tests, NULL, NULL);
 }

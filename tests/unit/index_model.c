@@ -16,7 +16,7 @@
 static struct duel *start(int64_t direct_rows, int64_t seal_rows)
 {
     struct embedded_options options = {.direct_rows = direct_rows, .seal_rows = seal_rows};
-    return duel_new("embedded", &options, 64);
+    return duel_new(vector_store_find("embedded"), &options, 64);
 }
 
 static void assert_clean(struct duel *duel)

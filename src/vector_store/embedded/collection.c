@@ -181,6 +181,30 @@ ibid_code collection_open(const char *folder, const struct vector_space *space,
     return IBID_OK;
 }
 
+/* ---- changing ---- */
+
+ibid_code collection_begin_change(struct collection *collection, ibid_error *err)
+{
+    pthread_mutex_lock(&collection->writer);
+    if (!collection->retired)
+        return IBID_OK;
+    pthread_mutex_unlock(&collection->writer);
+    return fail(err, IBID_ENOTFOUND, "collection %lld was dropped or built anew meanwhile: search again",
+                (long long)collection->id);
+}
+
+void collection_end_change(struct collection *collection)
+{
+    pthread_mutex_unlock(&collection->writer);
+}
+
+void collection_retire(struct collection *collection)
+{
+    pthread_mutex_lock(&collection->writer);
+    collection->retired = true;
+    pthread_mutex_unlock(&collection->writer);
+}
+
 /* ---- states ---- */
 
 struct snapshot *collection_snapshot(struct collection *collection)

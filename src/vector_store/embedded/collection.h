@@ -47,6 +47,7 @@ struct collection {
     struct rotation *rotation; /* NULL when dimension is 0 */
 
     pthread_mutex_t writer; /* held by whoever changes the snapshot */
+    bool retired;           /* nothing is written any more */
     uint64_t next_number;
     struct hole *holes;
     size_t hole_count;
@@ -78,6 +79,10 @@ ibid_code collection_compact(struct collection *collection, const _Atomic bool *
 /* Writes what is in memory to a file. */
 ibid_code collection_seal(struct collection *collection, ibid_error *err) MUST_CHECK;
 
+/* Waits for the change under way; from then on nothing is written to the folder, which may be another
+ * collection's soon. What was selected before can go on reading, but damage is not mended. */
+void collection_retire(struct collection *collection);
+
 /* Whether a segment is missing or was found damaged. */
 bool collection_is_damaged(struct collection *collection);
 /* Rebuilds such segments from the truth. Called by whoever needs their rows; others go on searching. */
@@ -87,6 +92,9 @@ ibid_code collection_rebuild(struct collection *collection, ibid_error *err) MUS
 
 /* ---- for the files of this module alone ---- */
 
+/* Takes `writer`. IBID_ENOTFOUND, and not taken, when the collection is retired. */
+ibid_code collection_begin_change(struct collection *collection, ibid_error *err) MUST_CHECK;
+void collection_end_change(struct collection *collection);
 /* Under `writer`: writes the manifest of a snapshot that is to come, makes it the present one (taking it
  * over) and removes the files it does not name. On failure nothing changes but that `take_snapshot` is gone.
  */

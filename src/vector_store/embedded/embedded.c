@@ -104,6 +104,8 @@ static ibid_code embedded_drop(struct vector_store *store, int64_t collection_id
 {
     struct embedded_store *self = store_of(store);
     struct collection *collection = detach(self, collection_id);
+    if (collection)
+        collection_retire(collection);
     collection_unref(collection);
     AUTO_FREE char *folder = collection_folder(self, collection_id);
     return folder_remove(folder, err);

@@ -32,9 +32,9 @@ static ibid_code change(struct collection *collection, ibid_code (*make)(void *c
 {
     enum { ATTEMPTS = 4 };
     for (unsigned attempt = 1;; attempt++) {
-        pthread_mutex_lock(&collection->writer);
+        TRY(collection_begin_change(collection, err));
         const ibid_code code = make(context, err);
-        pthread_mutex_unlock(&collection->writer);
+        collection_end_change(collection);
         if (code != IBID_ECORRUPT || attempt == ATTEMPTS)
             return code;
         TRY(collection_mend(collection, err));
@@ -134,10 +134,10 @@ static ibid_code seal(struct collection *collection, ibid_error *err)
 
 ibid_code collection_seal(struct collection *collection, ibid_error *err)
 {
-    pthread_mutex_lock(&collection->writer);
+    TRY(collection_begin_change(collection, err));
     /* A manifest that no longer named a missing segment would lose its rows. */
     const ibid_code code = collection->hole_count ? IBID_OK : seal(collection, err);
-    pthread_mutex_unlock(&collection->writer);
+    collection_end_change(collection);
     return code;
 }
 

@@ -190,12 +190,12 @@ static ibid_code mend(struct collection *collection, bool everything, ibid_error
 {
     enum { ATTEMPTS = 8 }; /* more damage may show while the first is mended */
     ibid_code code = IBID_ECORRUPT;
-    pthread_mutex_lock(&collection->writer);
+    TRY(collection_begin_change(collection, err));
     atomic_store(&collection->rebuilding, true);
     for (unsigned attempt = 0; attempt < ATTEMPTS && code == IBID_ECORRUPT; attempt++)
         code = mend_once(collection, everything, err);
     atomic_store(&collection->rebuilding, false);
-    pthread_mutex_unlock(&collection->writer);
+    collection_end_change(collection);
     return code;
 }
 
