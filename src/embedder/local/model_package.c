@@ -182,7 +182,8 @@ static ibid_code fetch_without_pip(const struct package_fetch *fetch, char **ret
     const char *index = fetch->index ? fetch->index : configured;
     struct net_policy policy;
     if (!index)
-        return fail(err, IBID_EUNAVAILABLE, "there is no pip program, and no package index is configured");
+        return fail(err, IBID_EUNAVAILABLE,
+                    "there is no pip program (install python3-pip), and no package index is configured");
     TRY(net_policy_with_url(fetch->policy, index, &arena, &policy, err));
     struct http_client *client = http_client_new(&policy);
     const ibid_code code = fetch_from_index(fetch, client, index, ret_path, err);
