@@ -46,7 +46,7 @@ static int by_start(const void *a, const void *b)
 
 enum { END_SIZE = 22, DIRECTORY_ENTRY_SIZE = 46, LOCAL_HEADER_SIZE = 30 };
 
-/* Where the central directory stands, from the record at the end of the file. */
+/* Where the central directory stands, from the record at the end of the file; false when there is none. */
 static bool find_directory(struct str bytes, size_t *ret_start, size_t *ret_count)
 {
     for (size_t back = END_SIZE; back <= bytes.size && back <= END_SIZE + UINT16_MAX; back++) {
@@ -105,7 +105,11 @@ static zip_t *open_checked(struct emitter *emitter, struct str bytes)
     if (archive)
         return archive;
     archive = open_archive(bytes, 0, &error);
-    if (!archive)
+    size_t start, count;
+    if (!archive && !find_directory(bytes, &start, &count))
+        emit_failure(emitter, EXTRACTION_CORRUPT,
+                     "the ZIP package has no list of its parts: it was cut short");
+    else if (!archive)
         emit_failure(emitter, EXTRACTION_CORRUPT, "the ZIP package is damaged: %s",
                      zip_error_strerror(&error));
     if (entries_overlap(bytes))
