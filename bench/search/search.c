@@ -270,7 +270,7 @@ static void open_embedder(struct bench *bench)
     option_set_defaults(ops->options, options, &bench->arena);
     const char *name = hash ? "dimension" : "model", *value = hash ? "384" : bench->settings.model;
     MUST(option_set(option_find(ops->options, str_from(name)), options, str_from(value), &bench->arena, err));
-    MUST(embedder_open(ops, options, &bench->embedder, err));
+    MUST(embedder_open(ops, NULL, options, &bench->embedder, err));
 }
 
 static void open_store(struct bench *bench, bool create)

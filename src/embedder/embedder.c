@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/vector.h"
+#include "net/policy.h"
+
 const struct embedder_ops *embedder_find(const char *name)
 {
     for (size_t i = 0; embedder_registry[i]; i++)
@@ -11,15 +14,33 @@ const struct embedder_ops *embedder_find(const char *name)
     return NULL;
 }
 
-ibid_code embedder_open(const struct embedder_ops *ops, const void *options, struct embedder **ret,
-                        ibid_error *err)
+/* Opens with a context that is whole. */
+static ibid_code open_member(const struct embedder_ops *ops, const struct embedder_context *context,
+                             const void *options, struct embedder **ret, ibid_error *err)
+{
+    if (context && context->net)
+        return ops->open(context, options, ret, err);
+    AUTO_ARENA arena = ARENA_INIT;
+    struct net_settings net = {0};
+    option_set_defaults(net_section.table, &net, &arena);
+    return ops->open(&(struct embedder_context){.net = &net}, options, ret, err);
+}
+
+ibid_code embedder_open(const struct embedder_ops *ops, const struct embedder_context *context,
+                        const void *options, struct embedder **ret, ibid_error *err)
 {
     struct embedder *embedder;
-    TRY(ops->open(options, &embedder, err));
+    TRY(open_member(ops, context, options, &embedder, err));
     ASSERT(embedder->ops == ops);
     ASSERT(embedder->info.id && embedder->info.fingerprint && embedder->info.precision);
     ASSERT(embedder->info.dimension > 0 && embedder->info.languages);
     ASSERT(embedder->token_counter.count);
+    if (embedder->info.dimension > VECTOR_DIMENSION_MAX) {
+        fail(err, IBID_EUNSUPPORTED, "%s gives vectors of %zu dimensions, but the index takes at most %d",
+             embedder->info.id, embedder->info.dimension, VECTOR_DIMENSION_MAX);
+        embedder_close(embedder);
+        return IBID_EUNSUPPORTED;
+    }
     *ret = embedder;
     return IBID_OK;
 }

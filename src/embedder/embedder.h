@@ -35,6 +35,12 @@ struct embedder_info {
 };
 
 struct embedder;
+struct net_settings;
+
+/* What an embedder needs besides its own settings. */
+struct embedder_context {
+    const struct net_settings *net; /* where its requests may go; NULL: the public internet alone */
+};
 
 struct embedder_ops {
     const char *name;             /* as in the settings: "local" */
@@ -42,9 +48,11 @@ struct embedder_ops {
     const struct option *options; /* of the member's settings struct */
     size_t options_size;          /* sizeof that struct */
 
-    /* Loads or connects. `options` is a filled settings struct, borrowed for the call.
+    /* Loads or connects. `context` (whose net is not NULL) and `options`, a filled settings struct, are
+     * borrowed for the call.
      * IBID_EUNAVAILABLE: the model's files are not here (keyword search goes on without it). */
-    ibid_code (*open)(const void *options, struct embedder **ret, ibid_error *err);
+    ibid_code (*open)(const struct embedder_context *context, const void *options, struct embedder **ret,
+                      ibid_error *err);
     void (*close)(struct embedder *take_embedder);
 
     /* Embeds `count` texts (UTF-8, may be empty) into `out`, count rows of `dimension` floats,
@@ -64,9 +72,10 @@ struct embedder {
 extern const struct embedder_ops *const embedder_registry[];
 const struct embedder_ops *embedder_find(const char *name); /* NULL when there is none */
 
-/* `options` as for ops->open. Close the result with embedder_close(). */
-ibid_code embedder_open(const struct embedder_ops *ops, const void *options, struct embedder **ret,
-                        ibid_error *err) MUST_CHECK;
+/* `context` may be NULL: nothing but the defaults; `options` as for ops->open. Close the result with
+ * embedder_close(). IBID_EUNSUPPORTED: its vectors are longer than VECTOR_DIMENSION_MAX. */
+ibid_code embedder_open(const struct embedder_ops *ops, const struct embedder_context *context,
+                        const void *options, struct embedder **ret, ibid_error *err) MUST_CHECK;
 void embedder_close(struct embedder *take_embedder); /* NULL is fine */
 
 /* See embedder_ops.embed. Checks count > 0 and that no vector is zero or not finite. */

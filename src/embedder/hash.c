@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "embedder/members.h"
+#include "model/vector.h"
 
 struct hash_options {
     int64_t dimension;
@@ -26,7 +27,7 @@ static const struct option hash_option_table[] = {
      .offset = offsetof(struct hash_options, dimension),
      .default_text = "384",
      .low = 8,
-     .high = 4096,
+     .high = VECTOR_DIMENSION_MAX,
      .help = "Length of the vectors."},
     OPTION_END,
 };
@@ -99,7 +100,8 @@ static size_t hash_count_tokens(const struct token_counter *self, struct str tex
     return count;
 }
 
-static ibid_code hash_open(const void *options, struct embedder **ret, ibid_error *err)
+static ibid_code hash_open(const struct embedder_context *context, const void *options, struct embedder **ret,
+                           ibid_error *err)
 {
     static const char *const languages[] = {"*", NULL};
     const struct hash_options *settings = options;

@@ -16,11 +16,11 @@
 #include "base/utf8.h"
 #include "embedder/members.h"
 #include "embedder/prefix.h"
+#include "model/vector.h"
 #include "net/http_client.h"
 #include "net/url.h"
 
 enum {
-    DIMENSION_MAX = 16384,
     REQUEST_SIZE_MAX = 64 << 20,
     NUMBER_TEXT_MAX = 28, /* bytes that one number of a reply takes at most, its comma included */
     QUERY_ATTEMPTS = 2,   /* somebody is waiting */
@@ -63,7 +63,9 @@ static const struct option openai_option_table[] = {
      .offset = FIELD(base_url),
      .default_text = "https://api.openai.com/v1",
      .placeholder = "URL",
-     .help = "Where the service is, up to what stands before /embeddings."},
+     .help =
+         "Where the service is, up to what stands before /embeddings. One in a private network, or on this "
+         "machine, needs an entry in net.allow."},
     {.name = "model",
      .type = OPTION_STRING,
      .offset = FIELD(model),
@@ -78,7 +80,7 @@ static const struct option openai_option_table[] = {
      .type = OPTION_INT,
      .offset = FIELD(dimensions),
      .default_text = "0",
-     .high = DIMENSION_MAX,
+     .high = VECTOR_DIMENSION_MAX,
      .help = "Asks for shorter vectors from models that can give them; 0: as the model has them."},
     {.name = "batch_size",
      .type = OPTION_INT,
@@ -254,7 +256,7 @@ static int base64_digit(char c)
 }
 
 /* Little-endian floats in base64; false unless there are exactly `dimension`, or, when that is 0, at
- * least one and at most DIMENSION_MAX. */
+ * least one and at most VECTOR_DIMENSION_MAX. */
 static bool read_base64(struct str text, size_t dimension, float *out, size_t *ret_count)
 {
     unsigned char bytes[4];
@@ -275,7 +277,7 @@ static bool read_base64(struct str text, size_t dimension, float *out, size_t *r
         if (filled < 4)
             continue;
         filled = 0;
-        if (count == (dimension ? dimension : (size_t)DIMENSION_MAX))
+        if (count == (dimension ? dimension : (size_t)VECTOR_DIMENSION_MAX))
             return false;
         const uint32_t value =
             bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
@@ -290,7 +292,7 @@ static bool read_base64(struct str text, size_t dimension, float *out, size_t *r
 static bool read_numbers(const json_t *array, size_t dimension, float *out, size_t *ret_count)
 {
     const size_t count = json_array_size(array);
-    if (count == 0 || count > DIMENSION_MAX || (dimension > 0 && count != dimension))
+    if (count == 0 || count > VECTOR_DIMENSION_MAX || (dimension > 0 && count != dimension))
         return false;
     for (size_t i = 0; i < count; i++) {
         const json_t *number = json_array_get(array, i);
@@ -368,7 +370,7 @@ static ibid_code send_once(struct openai_embedder *self, enum embed_purpose purp
         .headers = headers,
         .header_count = self->authorization ? 2 : 1,
         .body = buffer_str(&body),
-        .response_limit = (1 << 20) + count * DIMENSION_MAX * NUMBER_TEXT_MAX,
+        .response_limit = (1 << 20) + count * VECTOR_DIMENSION_MAX * NUMBER_TEXT_MAX,
         .timeout = self->options.timeout,
     };
     TRY(http_client_send(self->client, &request, arena, ret, err));
@@ -462,7 +464,9 @@ static ibid_code probe_dimension(struct openai_embedder *self, ibid_error *err)
     TRY(error_recode(json_parse(response.body, &root, err), IBID_EINVAL, IBID_EUPSTREAM, err));
     const json_t *row = json_array_get(json_object_get(root, "data"), 0);
     if (!read_vector(json_object_get(row, "embedding"), 0, NULL, &dimension))
-        return fail(err, IBID_EUPSTREAM, "%s gave no vector of at most %d numbers", self->url, DIMENSION_MAX);
+        return fail(err, IBID_EUPSTREAM,
+                    "%s gave no vector of at most %d numbers, which is what the index takes", self->url,
+                    VECTOR_DIMENSION_MAX);
     if (self->options.dimensions > 0 && dimension != (size_t)self->options.dimensions)
         return fail(err, IBID_EINVAL, "%s gives %zu dimensions, not the %lld asked for", self->url, dimension,
                     (long long)self->options.dimensions);
@@ -515,18 +519,17 @@ static void describe(struct openai_embedder *self, const struct url *url)
     self->base.token_counter = (struct token_counter){.count = count_tokens, .max_tokens = info->max_tokens};
 }
 
-static ibid_code connect_to(struct openai_embedder *self, ibid_error *err)
+static ibid_code connect_to(struct openai_embedder *self, const struct net_settings *net, ibid_error *err)
 {
-    struct net_settings settings = {0};
-    struct net_policy policy;
     struct url url;
     const char *base = self->options.base_url;
     if (self->options.similarity_floor >= self->options.similarity_ceiling)
         return fail(err, IBID_EINVAL, "similarity_floor is to be below similarity_ceiling");
+    if (self->options.dimensions > 0 && self->options.dimensions < VECTOR_DIMENSION_MIN)
+        return fail(err, IBID_EINVAL, "dimensions is %lld, but the index takes %d to %d",
+                    (long long)self->options.dimensions, VECTOR_DIMENSION_MIN, VECTOR_DIMENSION_MAX);
     TRY(url_parse(base, &self->arena, &url, err));
-    option_set_defaults(net_section.table, &settings, &self->arena);
-    TRY(net_policy_init(&settings, &self->arena, &policy, err));
-    TRY(net_policy_with_url(&policy, base, &self->arena, &self->policy, err));
+    TRY(net_policy_init(net, &self->arena, &self->policy, err));
     const size_t size = strlen(base);
     self->url = arena_printf(&self->arena, "%s%sembeddings", base, base[size - 1] == '/' ? "" : "/");
     self->client = http_client_new(&self->policy);
@@ -546,12 +549,13 @@ static void openai_close(struct embedder *embedder)
     free(self);
 }
 
-static ibid_code openai_open(const void *options, struct embedder **ret, ibid_error *err)
+static ibid_code openai_open(const struct embedder_context *context, const void *options,
+                             struct embedder **ret, ibid_error *err)
 {
     struct openai_embedder *self = xcalloc(1, sizeof *self);
     self->base.ops = &embedder_openai;
     keep_options(self, options);
-    const ibid_code code = connect_to(self, err);
+    const ibid_code code = connect_to(self, context->net, err);
     if (code != IBID_OK) {
         openai_close(&self->base);
         return code;

@@ -79,7 +79,7 @@ ibid_code instance_settings_open_embedder(const struct instance_settings *settin
     const void *options;
     CHOOSE_MEMBER(embedder_registry, settings->members.embedder, settings->embedders, "embedder", &ops,
                   &options, err);
-    return embedder_open(ops, options, ret, err);
+    return embedder_open(ops, &(struct embedder_context){.net = &settings->net}, options, ret, err);
 }
 
 ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ibid_error *err)

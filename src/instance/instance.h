@@ -14,6 +14,7 @@
 #include "extract/extract.h"
 #include "ingest/ingest.h"
 #include "metadata_store/metadata_store.h"
+#include "net/policy.h"
 #include "vector_store/vector_store.h"
 
 /* ---- settings --------------------------------------------------------------------------------- */
@@ -23,7 +24,7 @@
 ibid_code instance_data_folder(const char *flag, char **ret, ibid_error *err) MUST_CHECK;
 
 /* All settings of an instance: sections data, embedder, embedder.<member>, extract, index, index.<member>,
- * ingest. */
+ * ingest, net. */
 struct instance_settings;
 struct instance_settings *instance_settings_new(void) __attribute__((returns_nonnull));
 void instance_settings_free(struct instance_settings *settings);
@@ -36,6 +37,8 @@ ibid_code instance_settings_load(struct instance_settings *settings, const char 
 
 /* The parts of the settings that work without a data directory: trying out a model, extracting a file. */
 const struct extract_settings *instance_settings_extract(const struct instance_settings *settings);
+/* Where outgoing requests may go. */
+const struct net_settings *instance_settings_net(const struct instance_settings *settings);
 /* As the instance would open it; embedder_close() the result. */
 ibid_code instance_settings_open_embedder(const struct instance_settings *settings, struct embedder **ret,
                                           ibid_error *err) MUST_CHECK;

@@ -75,6 +75,7 @@ struct instance_settings *instance_settings_new(void)
     settings_add(settings->table, &index_section, &settings->members);
     ADD_MEMBERS(settings, "index", vector_store_registry, settings->vector_stores);
     settings_add(settings->table, &ingest_section, &settings->ingest);
+    settings_add(settings->table, &net_section, &settings->net);
     return settings;
 }
 
@@ -95,6 +96,11 @@ struct settings *instance_settings_table(struct instance_settings *settings)
 const struct extract_settings *instance_settings_extract(const struct instance_settings *settings)
 {
     return &settings->extract;
+}
+
+const struct net_settings *instance_settings_net(const struct instance_settings *settings)
+{
+    return &settings->net;
 }
 
 ibid_code instance_settings_load(struct instance_settings *settings, const char *folder, const char *config,

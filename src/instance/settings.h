@@ -20,6 +20,7 @@ struct instance_settings {
     struct arena arena;
     struct settings *table;
     struct member_settings members;
+    struct net_settings net;
     struct extract_settings extract;
     struct ingest_settings ingest;
     /* Settings of each member, in the order of its registry. */

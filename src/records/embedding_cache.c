@@ -1,12 +1,11 @@
 #include "records/embedding_cache.h"
 
 #include "base/clock.h"
+#include "model/vector.h"
 #include "records/embedding_internal.h"
 #include "records/sql.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vectors are stored in little-endian order");
-
-enum { DIMENSION_LIMIT = 65536 };
 
 static int64_t key_start(const struct sha256 *key)
 {
@@ -47,8 +46,9 @@ ibid_code embedding_find(struct transaction *transaction, const struct sha256 *k
 ibid_code embedding_store(struct transaction *transaction, const struct sha256 *key, const float *vector,
                           uint32_t dimension, int64_t *ret_id, ibid_error *err)
 {
-    if (dimension == 0 || dimension > DIMENSION_LIMIT)
-        return fail(err, IBID_EINVAL, "a vector has 1 to %d dimensions, not %u", DIMENSION_LIMIT, dimension);
+    if (dimension == 0 || dimension > VECTOR_DIMENSION_MAX)
+        return fail(err, IBID_EINVAL, "a vector has 1 to %d dimensions, not %u", VECTOR_DIMENSION_MAX,
+                    dimension);
     int64_t id;
     TRY(find_one(transaction, key, &id, err));
     if (id) {

@@ -24,6 +24,7 @@
 #include "model/filter.h"
 #include "model/row.h"
 #include "model/scope.h"
+#include "model/vector.h"
 
 enum vector_store_capability {
     VECTOR_STORE_SCOPE_INSIDE = 1 << 0, /* enforces the scope: else attach refuses shared collections */
@@ -66,8 +67,6 @@ struct term_query {
 enum {
     VECTOR_STORE_K_LIMIT = 10000,
     TERM_QUERY_LIMIT = 1024,
-    VECTOR_DIMENSION_MIN = 64,
-    VECTOR_DIMENSION_MAX = 4096,
 };
 
 /* A value of a declared filter key and the rows that have it. */

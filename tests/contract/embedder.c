@@ -84,7 +84,7 @@ static struct embedder *opened(void **test_state)
         option_set_defaults(ops->options, options, &member->arena);
         member->missing = member->fixture->prepare(ops, options, &member->arena);
         if (!member->missing)
-            assert_ok(embedder_open(ops, options, &member->embedder, err));
+            assert_ok(embedder_open(ops, &stand_in_context, options, &member->embedder, err));
     }
     return member->embedder;
 }

@@ -61,7 +61,7 @@ static int set_up(void **state)
         assert_ok(option_set(option_find(local->options, STR("model")), options, str_from(model),
                              &fixture->arena, err));
     if (fixture->data && folder_exists(fixture->data) &&
-        embedder_open(local, options, &fixture->embedder, NULL) != IBID_OK)
+        embedder_open(local, NULL, options, &fixture->embedder, NULL) != IBID_OK)
         fixture->embedder = NULL;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "embedder/embedder.h"
+#include "net/policy.h"
 #include "tests/support/tiny_server.h"
 
 static void reply(struct buffer *out, const char *status, struct str body)
@@ -48,7 +49,7 @@ static void append_vector(struct buffer *out, struct str text, int64_t dimension
     const char *size = arena_printf(&arena, "%lld", (long long)dimension);
     if (option_set(option_find(ops->options, STR("dimension")), options, str_from(size), &arena, NULL) !=
             IBID_OK ||
-        embedder_open(ops, options, &embedder, NULL) != IBID_OK ||
+        embedder_open(ops, NULL, options, &embedder, NULL) != IBID_OK ||
         embedder_embed(embedder, EMBED_PASSAGE, &text, 1, vector, NULL) != IBID_OK)
         abort();
     if (base64) {
@@ -183,6 +184,10 @@ void stand_in_stop(struct stand_in *self)
     pthread_mutex_destroy(&self->lock);
     free(self);
 }
+
+static const char *allowed[] = {"127.0.0.1"};
+static const struct net_settings allowing = {.allow = {allowed, COUNT_OF(allowed)}};
+const struct embedder_context stand_in_context = {.net = &allowing};
 
 void *stand_in_options(const struct stand_in *self, struct arena *arena, const char *const settings[][2])
 {

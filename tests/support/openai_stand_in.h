@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "embedder/embedder.h"
 
 enum { STAND_IN_DIMENSION = 64 };
 #define STAND_IN_KEY "sk-secret-of-the-test"
@@ -33,6 +34,9 @@ struct stand_in {
 
 struct stand_in *stand_in_start(void);
 void stand_in_stop(struct stand_in *take_stand_in);
+
+/* Allows requests to this machine. */
+extern const struct embedder_context stand_in_context;
 
 /* Settings of the openai embedder for it, in the arena: key, model and address, then `settings` (pairs of
  * option and text, ended by NULL). */

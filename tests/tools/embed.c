@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     struct embedder *embedder;
     ibid_error err = {0};
     const struct local_options options = {.model = argv[1], .kernel = argv[2]};
-    if (embedder_open(embedder_find("local"), &options, &embedder, &err) != IBID_OK) {
+    if (embedder_open(embedder_find("local"), NULL, &options, &embedder, &err) != IBID_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }

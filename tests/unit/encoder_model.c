@@ -27,7 +27,7 @@ static struct embedder *open_local(const char *folder, const char *kernel)
 {
     struct embedder *embedder;
     const struct local_options options = {.model = folder, .kernel = kernel};
-    assert_ok(embedder_open(embedder_find("local"), &options, &embedder, err));
+    assert_ok(embedder_open(embedder_find("local"), NULL, &options, &embedder, err));
     return embedder;
 }
 
@@ -123,7 +123,7 @@ static ibid_code try_open(const char *folder, char message[480])
     struct embedder *embedder = NULL;
     ibid_error err = {0};
     const struct local_options options = {.model = folder, .kernel = "portable"};
-    const ibid_code code = embedder_open(embedder_find("local"), &options, &embedder, &err);
+    const ibid_code code = embedder_open(embedder_find("local"), NULL, &options, &embedder, &err);
     embedder_close(embedder);
     memcpy(message, err.message, sizeof err.message);
     return code;
@@ -187,13 +187,15 @@ static void test_refuses_options_that_make_no_sense(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct embedder *embedder;
-        assert_int_equal(embedder_open(embedder_find("local"), &cases[i], &embedder, NULL), IBID_EINVAL);
+        assert_int_equal(embedder_open(embedder_find("local"), NULL, &cases[i], &embedder, NULL),
+                         IBID_EINVAL);
     }
     const struct local_options missing = {
         .model = "all-MiniLM-L6-v2", .models_folder = folder, .kernel = "auto"};
     struct embedder *embedder;
     ibid_error error = {0};
-    assert_int_equal(embedder_open(embedder_find("local"), &missing, &embedder, &error), IBID_EUNAVAILABLE);
+    assert_int_equal(embedder_open(embedder_find("local"), NULL, &missing, &embedder, &error),
+                     IBID_EUNAVAILABLE);
     assert_non_null(strstr(error.message, "ibid model pull all-MiniLM-L6-v2"));
     assert_ok(folder_remove(folder, err));
     free(folder);
@@ -267,7 +269,7 @@ static void test_pooling_and_prefixes_change_vector_and_fingerprint(void **state
     struct embedder *plain = open_local(folder, "portable"), *asking;
     const struct local_options options = {
         .model = folder, .kernel = "portable", .query_prefix = "the index:"};
-    assert_ok(embedder_open(embedder_find("local"), &options, &asking, err));
+    assert_ok(embedder_open(embedder_find("local"), NULL, &options, &asking, err));
     assert_string_not_equal(plain->info.fingerprint, asking->info.fingerprint);
     assert_string_equal(plain->info.id, asking->info.id);
     assert_ok(embedder_embed(asking, EMBED_QUERY, &STR("cafe"), 1, prefixed, err));

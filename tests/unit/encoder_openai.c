@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "embedder/embedder.h"
+#include "net/policy.h"
 #include "tests/support/openai_stand_in.h"
 
 static struct embedder *open_at(const struct stand_in *stand_in, struct arena *arena,
@@ -15,7 +16,7 @@ static struct embedder *open_at(const struct stand_in *stand_in, struct arena *a
 {
     struct embedder *embedder;
     void *options = stand_in_options(stand_in, arena, settings);
-    assert_ok(embedder_open(embedder_find("openai"), options, &embedder, err));
+    assert_ok(embedder_open(embedder_find("openai"), &stand_in_context, options, &embedder, err));
     return embedder;
 }
 
@@ -25,7 +26,8 @@ static ibid_code try_at(const struct stand_in *stand_in, const char *const setti
     struct embedder *embedder = NULL;
     ibid_error error = {0};
     void *options = stand_in_options(stand_in, &arena, settings);
-    const ibid_code code = embedder_open(embedder_find("openai"), options, &embedder, &error);
+    const ibid_code code =
+        embedder_open(embedder_find("openai"), &stand_in_context, options, &embedder, &error);
     embedder_close(embedder);
     memcpy(message, error.message, sizeof error.message);
     return code;
@@ -89,15 +91,15 @@ static void test_sends_what_is_configured(void **state)
 {
     AUTO_ARENA arena = ARENA_INIT;
     struct stand_in *stand_in = stand_in_start();
-    const char *const settings[][2] = {{"dimensions", "32"},          {"query_input_type", "query"},
+    const char *const settings[][2] = {{"dimensions", "96"},          {"query_input_type", "query"},
                                        {"passage_input_type", "doc"}, {"query_prefix", "q:"},
                                        {"passage_prefix", "p:"},      {"languages", "en,de"},
                                        {"max_tokens", "16"},          {NULL, NULL}};
     struct embedder *embedder = open_at(stand_in, &arena, settings);
-    assert_int_equal(embedder->info.dimension, 32);
+    assert_int_equal(embedder->info.dimension, 96);
     assert_true(embedder_knows_language(embedder, "de"));
     assert_false(embedder_knows_language(embedder, "fr"));
-    float vector[32];
+    float vector[96];
     assert_ok(embedder_embed(embedder, EMBED_QUERY, &STR("rye"), 1, vector, err));
     assert_string_equal(stand_in->last_input, "q: rye");
     assert_string_equal(stand_in->last_input_type, "query");
@@ -199,6 +201,7 @@ static void test_says_at_once_what_is_wrong_with_the_settings(void **state)
         {{{"api_key", "wrong"}}, IBID_EDENIED, "401"},
         {{{"model", "unknown"}}, IBID_ENOTFOUND, "404"},
         {{{"dimensions", "999"}}, IBID_EINVAL, "999"},
+        {{{"dimensions", "63"}}, IBID_EINVAL, "64 to 4096"},
         {{{"base_url", "ftp://example.org"}}, IBID_EINVAL, "http"},
         {{{"similarity_floor", "0.9"}}, IBID_EINVAL, "similarity_floor"},
     };
@@ -208,6 +211,54 @@ static void test_says_at_once_what_is_wrong_with_the_settings(void **state)
         if (code != cases[i].code || !strstr(message, cases[i].says))
             fail_msg("%s: %s (%s)", cases[i].settings[0][0], ibid_code_string(code), message);
     }
+    stand_in_stop(stand_in);
+}
+
+/* A vector that the index could not take is refused when the embedder is opened, in settings and replies. */
+static void test_refuses_vectors_that_the_index_could_not_take(void **state)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_BUFFER reply = BUFFER(1 << 20);
+    const struct option *table = embedder_find("openai")->options;
+    struct stand_in *stand_in = stand_in_start();
+    void *options = stand_in_options(stand_in, &arena, no_settings);
+    ibid_error error = {0};
+    assert_int_equal(option_set(option_find(table, STR("dimensions")), options, STR("4097"), &arena, &error),
+                     IBID_EINVAL);
+    assert_non_null(strstr(error.message, "4096"));
+    assert_ok(option_set(option_find(table, STR("dimensions")), options, STR("4096"), &arena, err));
+    buffer_append_string(&reply, "{\"data\":[{\"index\":0,\"embedding\":[1");
+    for (int i = 0; i < 4096; i++)
+        buffer_append_string(&reply, ",1");
+    buffer_append_string(&reply, "]}]}");
+    stand_in->reply = reply.data;
+    char message[480];
+    const char *const once[][2] = {{"attempts", "1"}, {NULL, NULL}};
+    assert_int_equal(try_at(stand_in, once, message), IBID_EUPSTREAM);
+    assert_non_null(strstr(message, "4096"));
+    stand_in_stop(stand_in);
+}
+
+static void test_goes_where_the_policy_allows_alone(void **state)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct stand_in *stand_in = stand_in_start();
+    const struct embedder_ops *ops = embedder_find("openai");
+    struct embedder *embedder = NULL;
+    void *options = stand_in_options(stand_in, &arena, no_settings);
+    const char *entries[] = {"10.0.0.0/8"};
+    const struct net_settings elsewhere = {.allow = {entries, 1}};
+    const struct embedder_context contexts[] = {{.net = &elsewhere}, {.net = NULL}};
+    for (size_t i = 0; i < COUNT_OF(contexts); i++) {
+        ibid_error error = {0};
+        assert_int_equal(embedder_open(ops, &contexts[i], options, &embedder, &error), IBID_EDENIED);
+        assert_non_null(strstr(error.message, "127.0.0.1"));
+        assert_non_null(strstr(error.message, "net.allow"));
+    }
+    assert_int_equal(stand_in->requests, 0);
+    assert_ok(embedder_open(ops, &stand_in_context, options, &embedder, err));
+    assert_true(stand_in->requests > 0);
+    embedder_close(embedder);
     stand_in_stop(stand_in);
 }
 
@@ -258,6 +309,8 @@ int main(void)
         cmocka_unit_test(test_tries_again_when_that_may_help),
         cmocka_unit_test(test_refuses_nonsense),
         cmocka_unit_test(test_says_at_once_what_is_wrong_with_the_settings),
+        cmocka_unit_test(test_refuses_vectors_that_the_index_could_not_take),
+        cmocka_unit_test(test_goes_where_the_policy_allows_alone),
         cmocka_unit_test(test_bounds_what_is_under_way),
     };
     return cmocka_run_group_tests_name("encoder_openai", tests, NULL, NULL);

@@ -26,7 +26,7 @@ static int set_up(void **state)
     const struct embedder_ops *hash = embedder_find("hash");
     void *options = arena_alloc(&fixture->arena, hash->options_size + 1);
     option_set_defaults(hash->options, options, &fixture->arena);
-    assert_ok(embedder_open(hash, options, &fixture->embedder, err));
+    assert_ok(embedder_open(hash, NULL, options, &fixture->embedder, err));
     *state = fixture;
     return 0;
 }

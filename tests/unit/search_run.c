@@ -51,7 +51,7 @@ static void open_embedder(struct bench *bench)
     option_set_defaults(hash->options, options, &bench->arena);
     assert_ok(
         option_set(option_find(hash->options, STR("dimension")), options, STR("64"), &bench->arena, err));
-    assert_ok(embedder_open(hash, options, &bench->embedder.real, err));
+    assert_ok(embedder_open(hash, NULL, options, &bench->embedder.real, err));
     bench->embedder.base = *bench->embedder.real;
     bench->embedder.base.ops = &test_embedder_ops;
 }

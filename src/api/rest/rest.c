@@ -25,7 +25,8 @@ ibid_code rest_open(const struct rest_settings *settings, struct rest **ret, ibi
         BUG("libsodium does not start");
     struct rest *rest = xcalloc(1, sizeof *rest);
     rest->settings = settings;
-    const ibid_code code = net_policy_init(&settings->net, &rest->arena, &rest->net_policy, err);
+    const ibid_code code =
+        net_policy_init(instance_settings_net(settings->instance), &rest->arena, &rest->net_policy, err);
     if (code != IBID_OK) {
         arena_release(&rest->arena);
         free(rest);

@@ -37,7 +37,6 @@ struct rest_settings {
     struct instance_settings *instance;
     struct search_settings search;
     struct server_settings server;
-    struct net_settings net;
     struct log_settings log;
     char *folder; /* the data directory */
 };
@@ -57,7 +56,6 @@ void rest_close(struct rest *take_rest);
 /* Opens the data directory unless it is open. `create`: makes it when there is none; else that is
  * IBID_ENOTFOUND, which says how to begin. IBID_EBUSY: another process has it open. */
 ibid_code rest_instance(struct rest *rest, bool create, struct instance **ret, ibid_error *err) MUST_CHECK;
-
 
 /* Carries out a call as the person at this machine, as if it had come through the unix socket. `target` is a
  * path with its query. The reply's text lives in `arena`; a stream or file of it is the caller's to close.

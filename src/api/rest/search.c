@@ -4,6 +4,7 @@
 #include "api/rest/render.h"
 #include "base/memory.h"
 #include "base/metric.h"
+#include "model/vector.h"
 
 /* ---- reading the request ---- */
 
@@ -23,17 +24,17 @@ static ibid_code read_weights(const json_t *object, struct ranking_weights *weig
 
 static ibid_code read_vector(const json_t *array, struct arena *arena, struct query *query, ibid_error *err)
 {
-    enum { DIMENSION_LIMIT = 4096 };
     if (!array || json_is_null(array))
         return IBID_OK;
     const size_t size = json_array_size(array);
-    if (!json_is_array(array) || size == 0 || size > DIMENSION_LIMIT)
-        return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers", DIMENSION_LIMIT);
+    if (!json_is_array(array) || size == 0 || size > VECTOR_DIMENSION_MAX)
+        return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers", VECTOR_DIMENSION_MAX);
     float *vector = ARENA_ARRAY(arena, float, size);
     for (size_t i = 0; i < size; i++) {
         const json_t *item = json_array_get(array, i);
         if (!json_is_number(item))
-            return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers", DIMENSION_LIMIT);
+            return fail(err, IBID_EINVAL, "'vector' must be an array of 1 to %d numbers",
+                        VECTOR_DIMENSION_MAX);
         vector[i] = (float)json_number_value(item);
     }
     query->vector = vector;

@@ -104,7 +104,6 @@ void rest_settings_init(struct rest_settings *settings)
     struct settings *table = instance_settings_table(settings->instance);
     settings_add(table, &search_section, &settings->search);
     settings_add(table, &server_section, &settings->server);
-    settings_add(table, &net_section, &settings->net);
     settings_add(table, &log_section, &settings->log);
 }
 

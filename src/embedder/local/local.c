@@ -235,7 +235,8 @@ static ibid_code open_model(struct local_embedder *self, const struct local_opti
     return IBID_OK;
 }
 
-static ibid_code local_open(const void *options, struct embedder **ret, ibid_error *err)
+static ibid_code local_open(const struct embedder_context *context, const void *options,
+                            struct embedder **ret, ibid_error *err)
 {
     struct local_embedder *self = xcalloc(1, sizeof *self);
     self->base.ops = &embedder_local;
