@@ -35,6 +35,12 @@ static void append_collections(const struct terminal *terminal, const json_t *co
         if (embedder.size > 0)
             buffer_printf(out, ", by %.*s", STR_ARG(embedder));
         buffer_append_byte(out, '\n');
+        if (member_text(collection, "index_error").size > 0) {
+            buffer_append_string(out, "           ");
+            terminal_append(terminal, out, STYLE_WARN, STR("the index does not take in changes: "));
+            terminal_append(terminal, out, STYLE_PLAIN, member_text(collection, "index_error"));
+            buffer_append_byte(out, '\n');
+        }
         if (str_is(member_text(collection, "meaning"), "ready"))
             continue;
         buffer_append_string(out, "           ");

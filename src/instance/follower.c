@@ -16,15 +16,19 @@
 enum {
     TIDY_AFTER_S = 30, /* without a commit: makes the index durable, sweeps */
     SWEEP_ROWS = 5000, /* in one transaction */
-    RETRY_AFTER_S = 5, /* after a failure */
+    RETRY_AFTER_S = 5, /* after a failure; twice as long after each further one */
+    RETRY_AT_MOST_S = 300,
 };
 
-/* A collection as the store was told of it. */
+/* A collection as the store was told of it, and what keeps it from following. */
 struct attached {
     int64_t collection_id;
     uint32_t dimension;
     char *fingerprint;
-    int64_t reported; /* the watermark in the records */
+    int64_t reported;    /* the watermark in the records */
+    int64_t retry_at_us; /* 0 unless it failed the last time */
+    int64_t wait_us;     /* between the last two attempts */
+    ibid_error error;    /* of the last attempt: under `lock`, too */
 };
 
 struct follower {
@@ -37,26 +41,39 @@ struct follower {
     pthread_mutex_t work; /* held while the store is being changed; guards `attached` */
     struct attached *attached;
     size_t attached_count, attached_capacity;
+    ibid_error records_error; /* what keeps all of them: under `lock`, too */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t woken, served_some;
     uint64_t asked, served;                 /* counts of wakes */
     uint64_t compact_asked, compact_served; /* the same for compaction */
-    bool untidy;                            /* something was applied since the last compaction */
-    ibid_error error;                       /* of the last attempt */
+    bool insistent;                         /* somebody waits: what failed is tried again at once */
+    int64_t tidy_at_us, retry_at_us;        /* 0: not needed */
+    ibid_error error;                       /* the first one of the last round */
 };
 
 /* ---- collections ---- */
 
-static struct attached *find_attached(struct follower *follower, int64_t collection_id)
+/* Under `lock`, or in the thread. */
+static struct attached *look_up(const struct follower *follower, int64_t collection_id)
 {
     for (size_t i = 0; i < follower->attached_count; i++)
         if (follower->attached[i].collection_id == collection_id)
             return &follower->attached[i];
+    return NULL;
+}
+
+static struct attached *find_attached(struct follower *follower, int64_t collection_id)
+{
+    struct attached *found = look_up(follower, collection_id);
+    if (found)
+        return found;
+    pthread_mutex_lock(&follower->lock);
     GROW(follower->attached, follower->attached_count, follower->attached_capacity);
-    struct attached *added = &follower->attached[follower->attached_count++];
-    *added = (struct attached){.collection_id = collection_id};
-    return added;
+    found = &follower->attached[follower->attached_count++];
+    *found = (struct attached){.collection_id = collection_id};
+    pthread_mutex_unlock(&follower->lock);
+    return found;
 }
 
 static ibid_code list_collections(struct follower *follower, struct arena *arena, struct collection **ret,
@@ -68,10 +85,9 @@ static ibid_code list_collections(struct follower *follower, struct arena *arena
 }
 
 /* Tells the store of a collection that is new to it or has another embedder now. */
-static ibid_code attach(struct follower *follower, const struct collection *collection, struct arena *arena,
-                        ibid_error *err)
+static ibid_code attach(struct follower *follower, const struct collection *collection,
+                        struct attached *attached, ibid_error *err)
 {
-    struct attached *attached = find_attached(follower, collection->id);
     const struct str fingerprint = collection->embedder_fingerprint;
     if (attached->fingerprint && attached->dimension == collection->dimension &&
         str_is(fingerprint, attached->fingerprint))
@@ -94,27 +110,7 @@ static ibid_code attach(struct follower *follower, const struct collection *coll
     return IBID_OK;
 }
 
-static ibid_code attach_all(struct follower *follower, struct arena *arena, ibid_error *err)
-{
-    struct collection *collections;
-    size_t count;
-    TRY(list_collections(follower, arena, &collections, &count, err));
-    for (size_t i = 0; i < count; i++)
-        TRY(attach(follower, &collections[i], arena, err));
-    return IBID_OK;
-}
-
 /* ---- following ---- */
-
-static ibid_code follow_all(struct follower *follower, ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    TRY(attach_all(follower, &arena, err));
-    for (size_t i = 0; i < follower->attached_count; i++)
-        TRY(vector_store_follow(follower->vectors, follower->attached[i].collection_id, &follower->cancel,
-                                err));
-    return IBID_OK;
-}
 
 /* Tells the records up to where the store would survive a crash. */
 static ibid_code report(struct follower *follower, struct attached *attached, ibid_error *err)
@@ -132,6 +128,57 @@ static ibid_code report(struct follower *follower, struct attached *attached, ib
     return IBID_OK;
 }
 
+static ibid_code serve(struct follower *follower, const struct collection *collection,
+                       struct attached *attached, bool compacting, ibid_error *err)
+{
+    TRY(attach(follower, collection, attached, err));
+    TRY(vector_store_follow(follower->vectors, collection->id, &follower->cancel, err));
+    if (!compacting)
+        return IBID_OK;
+    TRY(vector_store_compact(follower->vectors, collection->id, &follower->cancel, err));
+    return report(follower, attached, err);
+}
+
+/* A collection that fails is left alone for a while, longer each time; the others go on. */
+static void note_outcome(struct follower *follower, const struct collection *collection,
+                         struct attached *attached, ibid_code code, const ibid_error *error)
+{
+    const bool failed = code != IBID_OK && code != IBID_ECANCELED;
+    if (failed && attached->error.code == IBID_OK)
+        log_error("the index does not follow collection '%.*s': %s", STR_ARG(collection->name),
+                  error->message);
+    attached->wait_us = !failed ? 0 : !attached->wait_us ? RETRY_AFTER_S * SECOND_US : 2 * attached->wait_us;
+    if (attached->wait_us > RETRY_AT_MOST_S * SECOND_US)
+        attached->wait_us = RETRY_AT_MOST_S * SECOND_US;
+    attached->retry_at_us = failed ? clock_monotonic_us() + attached->wait_us : 0;
+    pthread_mutex_lock(&follower->lock);
+    attached->error = failed ? *error : (ibid_error){0};
+    pthread_mutex_unlock(&follower->lock);
+}
+
+/* What there is to do in one round. */
+struct round {
+    uint64_t asked, compact;
+    bool compacting, insistent;
+};
+
+static ibid_code serve_all(struct follower *follower, const struct round *round, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct collection *collections;
+    size_t count;
+    TRY(list_collections(follower, &arena, &collections, &count, err));
+    for (size_t i = 0; i < count && !atomic_load(&follower->cancel); i++) {
+        struct attached *attached = find_attached(follower, collections[i].id);
+        if (!round->insistent && attached->retry_at_us > clock_monotonic_us())
+            continue;
+        ibid_error error = {0};
+        const ibid_code code = serve(follower, &collections[i], attached, round->compacting, &error);
+        note_outcome(follower, &collections[i], attached, code, &error);
+    }
+    return IBID_OK;
+}
+
 static ibid_code sweep_all(struct follower *follower, ibid_error *err)
 {
     struct sweep_result result = {.more = true};
@@ -144,13 +191,11 @@ static ibid_code sweep_all(struct follower *follower, ibid_error *err)
     return IBID_OK;
 }
 
-static ibid_code tidy(struct follower *follower, ibid_error *err)
+static ibid_code run_round(struct follower *follower, const struct round *round, ibid_error *err)
 {
-    for (size_t i = 0; i < follower->attached_count; i++) {
-        struct attached *attached = &follower->attached[i];
-        TRY(vector_store_compact(follower->vectors, attached->collection_id, &follower->cancel, err));
-        TRY(report(follower, attached, err));
-    }
+    TRY(serve_all(follower, round, err));
+    if (!round->compacting)
+        return IBID_OK;
     TRY(sweep_all(follower, err));
     return metadata_store_maintain(follower->metadata, err);
 }
@@ -158,6 +203,23 @@ static ibid_code tidy(struct follower *follower, ibid_error *err)
 /* ---- the thread ---- */
 
 static void *run_follower(void *argument);
+
+/* Searching begins with what the store has; a collection that it cannot open is tried again by the thread. */
+static ibid_code attach_all(struct follower *follower, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct collection *collections;
+    size_t count;
+    TRY(list_collections(follower, &arena, &collections, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        struct attached *attached = find_attached(follower, collections[i].id);
+        ibid_error error = {0};
+        const ibid_code code = attach(follower, &collections[i], attached, &error);
+        if (code != IBID_OK)
+            note_outcome(follower, &collections[i], attached, code, &error);
+    }
+    return IBID_OK;
+}
 
 ibid_code follower_open(struct metadata_store *metadata, struct vector_store *vectors, struct follower **ret,
                         ibid_error *err)
@@ -174,8 +236,7 @@ ibid_code follower_open(struct metadata_store *metadata, struct vector_store *ve
     pthread_cond_init(&follower->woken, &monotonic);
     pthread_cond_init(&follower->served_some, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    AUTO_ARENA arena = ARENA_INIT;
-    const ibid_code code = attach_all(follower, &arena, err);
+    const ibid_code code = attach_all(follower, err);
     if (code != IBID_OK) {
         follower_close(follower);
         return code;
@@ -191,50 +252,82 @@ static bool has_work_locked(const struct follower *follower)
     return follower->asked != follower->served || follower->compact_asked != follower->compact_served;
 }
 
-/* Waits for something to do: a commit, a failure to be tried again, a quiet time to tidy up in. */
-static bool wait_for_work(struct follower *follower, uint64_t *ret_asked, uint64_t *ret_compact)
+/* The next moment at which something is due without being asked for; 0: none. Under `lock`. */
+static int64_t due_at_us(const struct follower *follower)
+{
+    const int64_t tidy = follower->tidy_at_us, retry = follower->retry_at_us;
+    return !tidy || (retry && retry < tidy) ? retry : tidy;
+}
+
+static struct timespec time_of(int64_t time_us)
+{
+    return (struct timespec){.tv_sec = time_us / SECOND_US, .tv_nsec = time_us % SECOND_US * 1000};
+}
+
+/* Waits for something to do: a commit, a failure to be tried again, a quiet time to tidy up in. False: to
+ * end. */
+static bool wait_for_work(struct follower *follower, struct round *ret)
 {
     pthread_mutex_lock(&follower->lock);
-    const bool failed = follower->error.code != IBID_OK;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += failed ? RETRY_AFTER_S : TIDY_AFTER_S;
+    const int64_t due_us = due_at_us(follower);
+    const struct timespec due = time_of(due_us);
     while (!atomic_load(&follower->cancel) && !has_work_locked(follower)) {
-        if (!failed && !follower->untidy)
+        if (due_us == 0)
             pthread_cond_wait(&follower->woken, &follower->lock);
-        else if (pthread_cond_timedwait(&follower->woken, &follower->lock, &until) != 0) {
-            follower->compact_asked += !failed;
+        else if (pthread_cond_timedwait(&follower->woken, &follower->lock, &due) != 0)
             break;
-        }
     }
-    *ret_asked = follower->asked;
-    *ret_compact = follower->compact_asked;
+    if (follower->tidy_at_us && clock_monotonic_us() >= follower->tidy_at_us)
+        follower->compact_asked++;
+    *ret = (struct round){.asked = follower->asked,
+                          .compact = follower->compact_asked,
+                          .compacting = follower->compact_asked != follower->compact_served,
+                          .insistent = follower->insistent};
+    follower->insistent = false;
     pthread_mutex_unlock(&follower->lock);
     return !atomic_load(&follower->cancel);
+}
+
+/* What one round came to, for those who wait and for the next round. Under `work`. */
+static void end_round(struct follower *follower, const struct round *round, const ibid_error *error)
+{
+    const int64_t now_us = clock_monotonic_us();
+    pthread_mutex_lock(&follower->lock);
+    follower->records_error = follower->error = *error;
+    follower->retry_at_us = error->code != IBID_OK ? now_us + RETRY_AFTER_S * SECOND_US : 0;
+    for (size_t i = 0; i < follower->attached_count; i++) {
+        const struct attached *attached = &follower->attached[i];
+        if (follower->error.code == IBID_OK)
+            follower->error = attached->error;
+        if (attached->retry_at_us &&
+            (!follower->retry_at_us || attached->retry_at_us < follower->retry_at_us))
+            follower->retry_at_us = attached->retry_at_us;
+    }
+    const bool tidied = round->compacting && follower->error.code == IBID_OK;
+    if (tidied)
+        follower->tidy_at_us = 0;
+    else if (round->compacting || round->asked != follower->served)
+        follower->tidy_at_us = now_us + TIDY_AFTER_S * SECOND_US;
+    if (follower->tidy_at_us && follower->tidy_at_us < follower->retry_at_us)
+        follower->tidy_at_us = follower->retry_at_us;
+    follower->served = round->asked;
+    follower->compact_served = round->compact;
+    pthread_cond_broadcast(&follower->served_some);
+    pthread_mutex_unlock(&follower->lock);
 }
 
 static void *run_follower(void *argument)
 {
     struct follower *follower = argument;
-    uint64_t asked, compact;
-    while (wait_for_work(follower, &asked, &compact)) {
+    struct round round;
+    while (wait_for_work(follower, &round)) {
         ibid_error error = {0};
-        const bool compacting = compact != follower->compact_served;
         pthread_mutex_lock(&follower->work);
-        ibid_code code = follow_all(follower, &error);
-        if (code == IBID_OK && compacting)
-            code = tidy(follower, &error);
-        pthread_mutex_unlock(&follower->work);
-        if (code != IBID_OK && code != IBID_ECANCELED && follower->error.code == IBID_OK)
+        const ibid_code code = run_round(follower, &round, &error);
+        if (code != IBID_OK && follower->records_error.code == IBID_OK)
             log_error("the index does not follow: %s", error.message);
-        pthread_mutex_lock(&follower->lock);
-        follower->error = error;
-        follower->served = asked;
-        follower->untidy = !compacting;
-        if (compacting)
-            follower->compact_served = compact;
-        pthread_cond_broadcast(&follower->served_some);
-        pthread_mutex_unlock(&follower->lock);
+        end_round(follower, &round, &error);
+        pthread_mutex_unlock(&follower->work);
     }
     return NULL;
 }
@@ -269,11 +362,11 @@ void follower_wake(struct follower *follower)
 
 ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us, ibid_error *err)
 {
-    const struct timespec until = {.tv_sec = deadline_us / SECOND_US,
-                                   .tv_nsec = deadline_us % SECOND_US * 1000};
+    const struct timespec until = time_of(deadline_us);
     pthread_mutex_lock(&follower->lock);
     const uint64_t ticket = ++follower->asked;
     const uint64_t compact_ticket = compact ? ++follower->compact_asked : 0;
+    follower->insistent = true;
     pthread_cond_signal(&follower->woken);
     bool in_time = true;
     while (in_time && (follower->served < ticket || follower->compact_served < compact_ticket))
@@ -285,6 +378,19 @@ ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadl
     pthread_mutex_unlock(&follower->lock);
     if (!in_time)
         return fail(err, IBID_ETIMEOUT, "the index has not caught up yet");
+    if (error.code != IBID_OK && err)
+        *err = error;
+    return error.code;
+}
+
+ibid_code follower_check(struct follower *follower, int64_t collection_id, ibid_error *err)
+{
+    pthread_mutex_lock(&follower->lock);
+    const struct attached *attached = look_up(follower, collection_id);
+    ibid_error error = follower->records_error;
+    if (error.code == IBID_OK && attached)
+        error = attached->error;
+    pthread_mutex_unlock(&follower->lock);
     if (error.code != IBID_OK && err)
         *err = error;
     return error.code;

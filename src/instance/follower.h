@@ -7,7 +7,9 @@
 
 struct follower;
 
-/* Attaches every collection, then starts. All arguments are borrowed. */
+/* Attaches every collection, then starts. All arguments are borrowed. Each collection is followed on its own:
+ * one that fails is tried again after 5 seconds, then after 10, 20 and so on up to 5 minutes, and at once by
+ * follower_settle. */
 ibid_code follower_open(struct metadata_store *metadata, struct vector_store *vectors, struct follower **ret,
                         ibid_error *err) MUST_CHECK;
 /* Waits for the thread. NULL is fine. */
@@ -19,6 +21,9 @@ void follower_wake(struct follower *follower);
  * IBID_ETIMEOUT at clock_monotonic_us() == deadline_us (0: for ever); else what kept it from following. */
 ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us,
                           ibid_error *err) MUST_CHECK;
+
+/* What kept the store from following a collection the last time: IBID_OK when nothing did. */
+ibid_code follower_check(struct follower *follower, int64_t collection_id, ibid_error *err) MUST_CHECK;
 
 /* Keeps the thread from touching the store, and lets it again: for verify. */
 void follower_pause(struct follower *follower);

@@ -303,6 +303,11 @@ ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us,
     return follower_settle(instance->follower, false, deadline_us, err);
 }
 
+ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err)
+{
+    return follower_check(instance->follower, collection_id, err);
+}
+
 ibid_code instance_compact(struct instance *instance, int64_t deadline_us, ibid_error *err)
 {
     return follower_settle(instance->follower, true, deadline_us, err);

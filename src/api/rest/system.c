@@ -61,6 +61,9 @@ static ibid_code render_collections(struct rest_call *call, struct transaction *
         json_set_string(object, "meaning", meaning_state_string(meaning.state));
         if (meaning.reason[0])
             json_set_string(object, "meaning_reason", meaning.reason);
+        ibid_error index_error = {0};
+        if (instance_index_check(call->instance, collections[i].id, &index_error) != IBID_OK)
+            json_set_string(object, "index_error", index_error.message);
     }
     return IBID_OK;
 }

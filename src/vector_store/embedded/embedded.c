@@ -214,11 +214,13 @@ static ibid_code count_values(struct selection *selection, uint32_t key, size_t 
 
 /* ---- looking after ---- */
 
-/* Vectors of living rows. A damaged segment counts all it had. */
+/* Vectors of living rows. Rows are looked at only where some have none. A damaged segment counts all it had. */
 static uint64_t living_vectors(const struct part *part)
 {
     struct segment *segment = part->segment;
-    if (!part->dead)
+    if (segment->header->vectors == segment->rows)
+        return part_living(part);
+    if (!part->dead || segment->header->vectors == 0)
         return segment->header->vectors;
     uint64_t *bits = xcalloc(segment->words, sizeof *bits);
     uint64_t count = segment->header->vectors;

@@ -1,0 +1,168 @@
+/* Following collections: one that fails keeps none of the others from being followed. */
+#include "tests/test.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "instance/follower.h"
+#include "tests/store.h"
+
+enum { DIMENSION = 64, READY = 1, NO_ATTACHING, NO_FOLLOWING };
+
+/* `memory`, but that the default collection fails as long as a test wants it to. */
+static struct vector_store_ops fragile_ops;
+static _Atomic int state_of_default;
+static _Atomic int failures;
+
+static ibid_code fragile_open(const struct vector_store_context *context, const void *options,
+                              struct vector_store **ret, ibid_error *error)
+{
+    TRY(vector_store_find("memory")->open(context, options, ret, error));
+    (*ret)->ops = &fragile_ops;
+    return IBID_OK;
+}
+
+static ibid_code fail_when(int state, int64_t collection_id, ibid_error *error)
+{
+    if (collection_id != DEFAULT_COLLECTION_ID || atomic_load(&state_of_default) != state)
+        return IBID_OK;
+    atomic_fetch_add(&failures, 1);
+    return fail(error, IBID_EIO, "the disk of this collection is full");
+}
+
+static ibid_code fragile_attach(struct vector_store *store, const struct vector_space *space,
+                                ibid_error *error)
+{
+    TRY(fail_when(NO_ATTACHING, space->collection_id, error));
+    return vector_store_find("memory")->attach(store, space, error);
+}
+
+static ibid_code fragile_follow(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
+                                ibid_error *error)
+{
+    TRY(fail_when(NO_FOLLOWING, collection_id, error));
+    return vector_store_find("memory")->follow(store, collection_id, cancel, error);
+}
+
+static struct vector_store *open_fragile(struct test_store *records)
+{
+    fragile_ops = *vector_store_find("memory");
+    fragile_ops.open = fragile_open;
+    fragile_ops.attach = fragile_attach;
+    fragile_ops.follow = fragile_follow;
+    struct vector_store *store;
+    const struct vector_store_context context = {.rows = records->rows};
+    assert_ok(vector_store_open(&fragile_ops, &context, NULL, &store, err));
+    return store;
+}
+
+static void publish(struct test_store *records, int64_t source, int64_t collection_id, const char *key)
+{
+    struct transaction *transaction = test_begin(records, TRANSACTION_WRITE);
+    struct test_content content;
+    struct publication_result result;
+    test_content(&content, test_document(transaction, source, key), key);
+    content.placement = (struct placement){.collection_id = collection_id};
+    assert_ok(document_publish(transaction, &content.publication, &result, err));
+    test_commit(transaction);
+}
+
+static int64_t watermark_of(struct vector_store *store, int64_t collection_id)
+{
+    struct vector_store_stats stats;
+    const ibid_code code = vector_store_stats(store, collection_id, &stats, NULL);
+    return code == IBID_OK ? stats.watermark : -1;
+}
+
+static int64_t latest_of(struct test_store *records, int64_t collection_id)
+{
+    int64_t latest;
+    assert_ok(records->rows->latest_seq(records->rows, collection_id, &latest, err));
+    return latest;
+}
+
+/* One that fails, and another beside it. */
+struct pair {
+    struct test_store *records;
+    struct vector_store *store;
+    struct follower *follower;
+    int64_t other, source;
+};
+
+static void open_pair(struct pair *pair, struct test_store *records, int state)
+{
+    pair->records = records;
+    struct transaction *transaction = test_begin(records, TRANSACTION_WRITE);
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, STR("test/model@1"), STR("wide"),
+                                      DIMENSION, err));
+    assert_ok(collection_create(transaction, &(struct collection){.name = STR("other")}, &pair->other, err));
+    pair->source = test_source(transaction, "/notes");
+    test_commit(transaction);
+    atomic_store(&state_of_default, state);
+    atomic_store(&failures, 0);
+    pair->store = open_fragile(records);
+    assert_ok(follower_open(records->store, pair->store, &pair->follower, err));
+}
+
+static void close_pair(struct pair *pair)
+{
+    follower_close(pair->follower);
+    vector_store_close(pair->store);
+}
+
+static void check_failing(void **state, int how)
+{
+    struct pair pair;
+    ibid_error error = {0};
+    open_pair(&pair, *state, how);
+    publish(pair.records, pair.source, DEFAULT_COLLECTION_ID, "first");
+    publish(pair.records, pair.source, pair.other, "second");
+
+    assert_int_equal(follower_settle(pair.follower, false, 0, &error), IBID_EIO);
+    assert_int_equal(watermark_of(pair.store, pair.other), latest_of(pair.records, pair.other));
+    assert_true(watermark_of(pair.store, DEFAULT_COLLECTION_ID) <= 0);
+    assert_int_equal(follower_check(pair.follower, DEFAULT_COLLECTION_ID, &error), IBID_EIO);
+    assert_string_equal(error.message, "the disk of this collection is full");
+    assert_int_equal(follower_check(pair.follower, pair.other, &error), IBID_OK);
+
+    /* A commit is followed at once where it can be; what failed is left alone for a while. */
+    const int before = atomic_load(&failures);
+    publish(pair.records, pair.source, pair.other, "third");
+    follower_wake(pair.follower);
+    const int64_t latest = latest_of(pair.records, pair.other);
+    for (unsigned i = 0; i < 3000 && watermark_of(pair.store, pair.other) < latest; i++)
+        usleep(1000);
+    assert_int_equal(watermark_of(pair.store, pair.other), latest);
+    assert_int_equal(atomic_load(&failures), before);
+
+    /* Who waits makes it try at once: in vain, and then with success. */
+    assert_int_equal(follower_settle(pair.follower, true, 0, &error), IBID_EIO);
+    assert_true(atomic_load(&failures) > before);
+    atomic_store(&state_of_default, READY);
+    assert_ok(follower_settle(pair.follower, true, 0, err));
+    assert_ok(follower_check(pair.follower, DEFAULT_COLLECTION_ID, err));
+    assert_int_equal(watermark_of(pair.store, DEFAULT_COLLECTION_ID),
+                     latest_of(pair.records, DEFAULT_COLLECTION_ID));
+    close_pair(&pair);
+}
+
+static void what_cannot_be_attached_stands_alone(void **state)
+{
+    check_failing(state, NO_ATTACHING);
+}
+
+static void what_cannot_be_followed_stands_alone(void **state)
+{
+    check_failing(state, NO_FOLLOWING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_cannot_be_attached_stands_alone, test_store_set_up,
+                                        test_store_tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_followed_stands_alone, test_store_set_up,
+                                        test_store_tear_down),
+    };
+    return cmocka_run_group_tests_name("instance_follower", tests, NULL, NULL);
+}
