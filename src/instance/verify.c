@@ -23,18 +23,33 @@ static void add(struct findings *findings, const char *place, const char *proble
         arena_strdup(findings->arena, place), arena_strdup(findings->arena, problem), repaired};
 }
 
+/* Damage that a check runs into, rather than names, is a finding as well. */
+static ibid_code add_damage(struct findings *findings, const char *place, ibid_code code,
+                            const ibid_error *problem, ibid_error *err)
+{
+    if (code == IBID_ECORRUPT)
+        add(findings, place, problem->message, false);
+    else if (code != IBID_OK && err)
+        *err = *problem;
+    return code == IBID_ECORRUPT ? IBID_OK : code;
+}
+
 /* The file first: rows of a damaged one are not worth looking at, and nothing may be written to it. */
-static ibid_code verify_records(struct instance *instance, bool repair, struct findings *findings,
-                                ibid_error *err)
+static ibid_code verify_file(struct instance *instance, struct findings *findings, ibid_error *err)
 {
     const char **problems;
-    struct record_finding *found;
     size_t count;
     TRY(metadata_store_check(instance->metadata, findings->watch, findings->arena, &problems, &count, err));
     for (size_t i = 0; i < count; i++)
         add(findings, "records", problems[i], false);
-    if (count)
-        return IBID_OK;
+    return IBID_OK;
+}
+
+static ibid_code verify_records(struct instance *instance, bool repair, struct findings *findings,
+                                ibid_error *err)
+{
+    struct record_finding *found;
+    size_t count;
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(instance->metadata, repair ? TRANSACTION_WRITE : TRANSACTION_READ, &transaction,
                           err));
@@ -55,13 +70,15 @@ static ibid_code verify_collection(struct instance *instance, int64_t collection
                                    struct findings *findings, ibid_error *err)
 {
     struct vector_store_finding *found;
-    size_t count;
-    TRY(vector_store_verify(instance->vectors, collection_id, repair, findings->watch, findings->arena,
-                            &found, &count, err));
+    size_t count = 0;
+    ibid_error problem = {0};
+    const ibid_code code = vector_store_verify(instance->vectors, collection_id, repair, findings->watch,
+                                               findings->arena, &found, &count, &problem);
     for (size_t i = 0; i < count; i++)
         add(findings, arena_printf(findings->arena, "index, %s", found[i].place), found[i].problem,
             found[i].repaired);
-    return IBID_OK;
+    const char *place = arena_printf(findings->arena, "index, collection %lld", (long long)collection_id);
+    return add_damage(findings, place, code, &problem, err);
 }
 
 static ibid_code verify_index(struct instance *instance, bool repair, struct findings *findings,
@@ -89,6 +106,14 @@ static ibid_code settle(struct instance *instance, const struct watch *watch, ib
     return code;
 }
 
+/* With the index standing still. */
+static ibid_code verify_paused(struct instance *instance, bool repair, struct findings *findings,
+                               ibid_error *err)
+{
+    TRY(verify_records(instance, repair, findings, err));
+    return verify_index(instance, repair, findings, err);
+}
+
 /* What keeps the index from following may be the very damage to be found and repaired: so it is no reason not
  * to look, but a finding if it is still there afterwards. */
 static ibid_code verify_all(struct instance *instance, bool repair, struct findings *findings,
@@ -97,15 +122,16 @@ static ibid_code verify_all(struct instance *instance, bool repair, struct findi
     ibid_error problem = {0};
     if (settle(instance, findings->watch, &problem) == IBID_ECANCELED)
         return fail(err, IBID_ECANCELED, "%s", problem.message);
+    TRY(verify_file(instance, findings, err));
+    if (findings->count)
+        return IBID_OK;
     follower_pause(instance->follower);
-    ibid_code code = verify_records(instance, repair, findings, err);
-    if (code == IBID_OK)
-        code = verify_index(instance, repair, findings, err);
+    const ibid_code code = verify_paused(instance, repair, findings, err);
     follower_resume(instance->follower);
     TRY(code);
     TRY(ingest_check_blobs(instance->ingest, repair, findings->watch, add_blob_finding, findings, err));
-    code = settle(instance, findings->watch, &problem);
-    if (code != IBID_OK && code != IBID_ECANCELED)
+    const ibid_code settled = settle(instance, findings->watch, &problem);
+    if (settled != IBID_OK && settled != IBID_ECANCELED)
         add(findings, "index", arena_printf(findings->arena, "does not follow: %s", problem.message), false);
     return IBID_OK;
 }
@@ -115,7 +141,9 @@ ibid_code instance_verify(struct instance *instance, bool repair, const struct w
                           ibid_error *err)
 {
     struct findings findings = {.arena = arena, .watch = watch};
-    const ibid_code code = verify_all(instance, repair, &findings, err);
+    ibid_error problem = {0};
+    ibid_code code = verify_all(instance, repair, &findings, &problem);
+    code = add_damage(&findings, "records", code, &problem, err);
     if (code == IBID_OK) {
         struct instance_finding *items = ARENA_ARRAY(arena, struct instance_finding, findings.count);
         for (size_t i = 0; i < findings.count; i++)

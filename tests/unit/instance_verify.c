@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -27,16 +28,22 @@ struct place {
     struct instance *instance;
 };
 
-static void open_place(struct place *place)
+static struct instance_settings *make_settings(void)
 {
     static const char *const set[][2] = {{"embedder.provider", "hash"}, {"embedder.hash.dimension", "64"}};
-    place->settings = instance_settings_new();
-    struct settings *table = instance_settings_table(place->settings);
+    struct instance_settings *settings = instance_settings_new();
+    struct settings *table = instance_settings_table(settings);
     for (size_t i = 0; i < COUNT_OF(set); i++)
         assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
     const char *libexec = getenv("IBID_LIBEXEC");
     if (libexec)
         assert_ok(settings_set(table, STR("extract.libexec"), str_from(libexec), "test", err));
+    return settings;
+}
+
+static void open_place(struct place *place)
+{
+    place->settings = make_settings();
     assert_ok(instance_open(place->data, place->settings, INSTANCE_CREATE, &place->instance, err));
 }
 
@@ -124,10 +131,217 @@ static void verify_can_be_stopped_everywhere(void **state)
     end_place(&place);
 }
 
+/* ---- damage to the index ---- */
+
+enum damage { GARBAGE, HALF, EMPTY, MISSING, DAMAGES };
+
+static void damage_file(const char *path, enum damage damage)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    if (damage == HALF)
+        assert_int_equal(truncate(path, info.st_size / 2), 0);
+    else if (damage == EMPTY)
+        assert_int_equal(truncate(path, 0), 0);
+    else if (damage == MISSING)
+        assert_int_equal(unlink(path), 0);
+    else {
+        static const char garbage[] = "this was not here before";
+        const int fd = open(path, O_WRONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        for (off_t at = info.st_size / 8; at < info.st_size; at += info.st_size / 8 + 1)
+            assert_int_equal(pwrite(fd, garbage, sizeof garbage, at), sizeof garbage);
+        close(fd);
+    }
+}
+
+/* The first file of the index whose name ends so; in the arena. */
+static const char *index_file(const struct place *place, const char *end, struct arena *arena)
+{
+    const char *folder = arena_printf(arena, "%s/index/%d", place->data, (int)DEFAULT_COLLECTION_ID);
+    const char *found = NULL;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (str_ends_with(str_from(entry->d_name), end))
+            found = arena_printf(arena, "%s/%s", folder, entry->d_name);
+    closedir(directory);
+    assert_non_null(found);
+    return found;
+}
+
+static size_t bread(struct place *place)
+{
+    static const int64_t workspaces[] = {DEFAULT_WORKSPACE_ID};
+    const struct scope scope = {.workspaces = workspaces, .workspace_count = 1};
+    const struct str term = STR("bread");
+    const struct term_query query = {.terms = &term, .count = 1, .k1 = 0.9f, .b = 0.4f};
+    struct selection *selection;
+    struct candidate candidates[2 * DOCUMENTS];
+    size_t count;
+    assert_ok(vector_store_select(instance_vectors(place->instance), DEFAULT_COLLECTION_ID, &scope, NULL,
+                                  &selection, err));
+    assert_ok(selection_match(selection, &query, COUNT_OF(candidates), candidates, &count, err));
+    selection_free(selection);
+    return count;
+}
+
+/* How many findings, and how many of them were repaired. */
+static size_t verify(struct place *place, bool repair, size_t *ret_repaired)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct instance_finding *findings;
+    size_t count;
+    assert_ok(instance_verify(place->instance, repair, NULL, &arena, &findings, &count, err));
+    *ret_repaired = 0;
+    for (size_t i = 0; i < count; i++) {
+        print_message("# %s: %s%s\n", findings[i].place, findings[i].problem,
+                      findings[i].repaired ? " (repaired)" : "");
+        *ret_repaired += findings[i].repaired;
+    }
+    return count;
+}
+
+static void assert_repairable(struct place *place)
+{
+    size_t repaired;
+    verify(place, false, &repaired);
+    assert_int_equal(repaired, 0);
+    assert_int_equal(verify(place, true, &repaired), repaired);
+    assert_int_equal(verify(place, false, &repaired), 0);
+    assert_int_equal(bread(place), DOCUMENTS);
+}
+
+static void each_file_of_the_index_can_be_lost(void **state)
+{
+    static const char *const ends[] = {"manifest", ".seg"};
+    struct place place = new_place();
+    AUTO_ARENA arena = ARENA_INIT;
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        for (enum damage damage = 0; damage < DAMAGES; damage++) {
+            assert_ok(instance_compact(place.instance, 0, err));
+            close_place(&place);
+            damage_file(index_file(&place, ends[i], &arena), damage);
+            open_place(&place);
+            assert_repairable(&place);
+        }
+    end_place(&place);
+}
+
+static void a_damaged_file_in_use_is_repaired(void **state)
+{
+    struct place place = new_place();
+    AUTO_ARENA arena = ARENA_INIT;
+    size_t repaired;
+    damage_file(index_file(&place, ".seg", &arena), GARBAGE);
+    damage_file(index_file(&place, "manifest", &arena), GARBAGE);
+    assert_true(verify(&place, false, &repaired) > 0);
+    assert_repairable(&place);
+    end_place(&place);
+}
+
+static void an_index_that_is_gone_is_made_anew(void **state)
+{
+    struct place place = new_place();
+    close_place(&place);
+    AUTO_FREE char *index = path_join(place.data, "index");
+    assert_ok(folder_remove(index, err));
+    open_place(&place);
+    assert_repairable(&place);
+    end_place(&place);
+}
+
+/* ---- damage to the records ---- */
+
+static void run_sql(struct place *place, const char *sql)
+{
+    struct transaction *transaction;
+    struct statement *statement;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_WRITE, &transaction, err));
+    assert_ok(statement_prepare(transaction, sql, &statement, err));
+    assert_ok(statement_run(statement, err));
+    assert_ok(transaction_commit(transaction, err));
+}
+
+/* The index cannot be made from such records: that must not keep them from being repaired. */
+static void records_that_stop_the_index_are_repaired(void **state)
+{
+    struct place place = new_place();
+    size_t repaired;
+    run_sql(&place, "UPDATE embeddings SET vector = x'00' WHERE id = (SELECT min(id) FROM embeddings)");
+    close_place(&place);
+    AUTO_FREE char *index = path_join(place.data, "index");
+    assert_ok(folder_remove(index, err));
+    open_place(&place);
+    assert_int_not_equal(instance_index_settled(place.instance, 0, NULL), IBID_OK);
+    assert_true(verify(&place, false, &repaired) >= 2); /* the vector; an index that does not follow */
+    assert_true(verify(&place, true, &repaired) > 0);
+    assert_true(repaired > 0);
+    assert_int_equal(verify(&place, false, &repaired), 0);
+    assert_int_equal(bread(&place), DOCUMENTS);
+    end_place(&place);
+}
+
+/* What only the database knew cannot be made anew: that is said, at opening or by verify. */
+static void a_damaged_database_is_said_so(void **state)
+{
+    struct place place = new_place();
+    AUTO_FREE char *path = path_join(place.data, "records.db");
+    AUTO_BUFFER sound = BUFFER(64 * 1024 * 1024);
+    close_place(&place);
+    assert_ok(file_read(path, &sound, err));
+    for (enum damage damage = GARBAGE; damage < MISSING; damage++) {
+        assert_ok(file_write_atomically(path, sound.data, sound.size, 0600, err));
+        damage_file(path, damage);
+        ibid_error error = {0};
+        place.settings = make_settings();
+        const ibid_code code =
+            instance_open(place.data, place.settings, INSTANCE_EXISTING, &place.instance, &error);
+        if (code == IBID_OK) {
+            size_t repaired;
+            assert_true(verify(&place, true, &repaired) > repaired);
+            instance_close(place.instance);
+        } else {
+            print_message("# %s\n", error.message);
+            assert_int_equal(code, damage == EMPTY ? IBID_ENOTFOUND : IBID_ECORRUPT);
+            assert_non_null(strstr(error.message, path));
+        }
+        instance_settings_free(place.settings);
+    }
+    assert_ok(file_write_atomically(path, sound.data, sound.size, 0600, err));
+    open_place(&place);
+    assert_repairable(&place);
+    end_place(&place);
+}
+
+/* An index over documents that the records do not know any more shows none of them. */
+static void a_new_database_empties_the_index(void **state)
+{
+    struct place place = new_place();
+    AUTO_FREE char *path = path_join(place.data, "records.db");
+    size_t repaired;
+    close_place(&place);
+    assert_int_equal(unlink(path), 0);
+    open_place(&place);
+    verify(&place, true, &repaired);
+    assert_int_equal(verify(&place, false, &repaired), 0);
+    assert_int_equal(bread(&place), 0);
+    index_documents(&place);
+    assert_int_equal(verify(&place, false, &repaired), 0);
+    assert_int_equal(bread(&place), DOCUMENTS);
+    end_place(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verify_can_be_stopped_everywhere),
+        cmocka_unit_test(each_file_of_the_index_can_be_lost),
+        cmocka_unit_test(a_damaged_file_in_use_is_repaired),
+        cmocka_unit_test(an_index_that_is_gone_is_made_anew),
+        cmocka_unit_test(records_that_stop_the_index_are_repaired),
+        cmocka_unit_test(a_damaged_database_is_said_so),
+        cmocka_unit_test(a_new_database_empties_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
