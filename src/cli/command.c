@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #define FIELD(name) offsetof(struct global_options, name)
 
@@ -114,9 +115,27 @@ const struct option *command_options(const struct command *command, struct arena
     return rows;
 }
 
+/* jansson escapes what JSON demands. Beyond that, a terminal must not be steered by what a document holds. */
+static int print_part(const char *data, size_t size, void *context)
+{
+    const struct str text = {data, size};
+    size_t shown = 0;
+    for (size_t at = 0; at < size;) {
+        const size_t start = at;
+        const uint32_t code_point = utf8_next(text, &at);
+        if (code_point < 0x7f || !is_terminal_control(code_point))
+            continue;
+        fwrite(data + shown, 1, start - shown, stdout);
+        printf("\\u%04x", (unsigned)code_point);
+        shown = at;
+    }
+    fwrite(data + shown, 1, size - shown, stdout);
+    return ferror(stdout) ? -1 : 0;
+}
+
 void print_json(const json_t *value)
 {
-    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    json_dump_callback(value, print_part, NULL, JSON_INDENT(2) | JSON_ENCODE_ANY);
     putchar('\n');
 }
 

@@ -185,12 +185,7 @@ static void append_chunk(const struct terminal *terminal, const json_t *chunk, s
     }
     terminal_append(terminal, out, STYLE_BOLD, buffer_str(&head));
     buffer_append_byte(out, '\n');
-    struct str rest = member_text(chunk, "text"), line;
-    while (str_split(&rest, '\n', &line)) {
-        buffer_append_string(out, "    ");
-        terminal_append(terminal, out, STYLE_PLAIN, line);
-        buffer_append_byte(out, '\n');
-    }
+    terminal_append_lines(out, member_text(chunk, "text"), 4);
     buffer_append_byte(out, '\n');
 }
 
@@ -199,6 +194,12 @@ static ibid_code print_text(struct invocation *invocation, const json_t *documen
     struct str text;
     TRY(door_text(invocation->door, "GET", document_target(invocation, id_of(invocation, document), "/text"),
                   STR_EMPTY, &invocation->arena, &text, err));
+    if (invocation->terminal.output_is_terminal) {
+        AUTO_BUFFER out = BUFFER(SIZE_MAX);
+        terminal_append_lines(&out, text, 0);
+        print_buffer(&out);
+        return IBID_OK;
+    }
     fwrite(text.data, 1, text.size, stdout);
     if (!str_ends_with(text, "\n"))
         putchar('\n');
@@ -280,8 +281,10 @@ static bool may_remove(const struct invocation *invocation, const json_t *docume
     char answer[8];
     if (options->yes || !kept_here || !isatty(STDIN_FILENO))
         return true;
-    fprintf(stderr, "%s was uploaded: its only copy here goes, too. Remove it? [y/N] ",
-            member_string(document, "document_title"));
+    AUTO_BUFFER title = BUFFER(64 * 1024);
+    terminal_append(&invocation->terminal, &title, STYLE_PLAIN, member_text(document, "document_title"));
+    fprintf(stderr, "%.*s was uploaded: its only copy here goes, too. Remove it? [y/N] ",
+            STR_ARG(buffer_str(&title)));
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 

@@ -73,7 +73,30 @@ static void append_sources(const struct terminal *terminal, const json_t *source
     }
 }
 
-static void append_run(const json_t *status, struct buffer *out)
+static void append_sandbox(const struct terminal *terminal, const json_t *status, struct buffer *out)
+{
+    static const struct {
+        const char *level, *meaning;
+    } levels[] = {
+        {"full", "a document's parser reaches nothing but the document"},
+        {"basic", "limits of memory and time; seccomp and landlock only as far as this system has them"},
+        {"off", "only limits of memory and time: extract.sandbox says so"},
+    };
+    const struct str level = member_text(status, "sandbox");
+    buffer_append_string(out, "Sandbox    ");
+    if (level.size == 0) {
+        terminal_append(terminal, out, STYLE_BAD, STR("documents cannot be read: "));
+        terminal_append(terminal, out, STYLE_PLAIN, member_text(status, "sandbox_reason"));
+    }
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (str_is(level, levels[i].level)) {
+            terminal_append(terminal, out, i == 0 ? STYLE_GOOD : STYLE_WARN, level);
+            buffer_printf(out, ": %s", levels[i].meaning);
+        }
+    buffer_append_byte(out, '\n');
+}
+
+static void append_run(const struct terminal *terminal, const json_t *status, struct buffer *out)
 {
     const json_t *run = json_object_get(status, "run");
     const struct str state = member_text(status, "status");
@@ -84,8 +107,10 @@ static void append_run(const json_t *status, struct buffer *out)
                       format_count(member_int(status, "totalDocuments"), total));
     else if (member_text(run, "finished_at").size > 0)
         buffer_printf(out, " at %s", member_string(run, "finished_at"));
-    if (member_text(status, "message").size > 0)
-        buffer_printf(out, " (%s)", member_string(status, "message"));
+    if (member_text(status, "message").size > 0) {
+        buffer_append_string(out, ": ");
+        terminal_append(terminal, out, STYLE_PLAIN, member_text(status, "message"));
+    }
     buffer_append_byte(out, '\n');
 }
 
@@ -105,7 +130,8 @@ static ibid_code run_status(struct invocation *invocation, ibid_error *err)
     append_documents(json_object_get(status, "documents"), &out);
     append_collections(&invocation->terminal, json_object_get(status, "collections"), &out);
     append_sources(&invocation->terminal, json_object_get(status, "sources"), &out);
-    append_run(indexing, &out);
+    append_sandbox(&invocation->terminal, status, &out);
+    append_run(&invocation->terminal, indexing, &out);
     print_buffer(&out);
     return IBID_OK;
 }
@@ -113,7 +139,11 @@ static ibid_code run_status(struct invocation *invocation, ibid_error *err)
 const struct command command_status = {
     .name = "status",
     .summary = "Show what is indexed, from where, and how far a run has got",
-    .text = "Coverage is the share of what a source holds (less what is skipped on purpose) that is indexed.",
+    .text = "Coverage is the share of what a source holds (less what is skipped on purpose) that is indexed. "
+            "Sandbox "
+            "is what holds the parsers of documents on this system (full, basic, off); the setting "
+            "extract.sandbox "
+            "can require one.",
     .examples = "ibid status\nibid status --json | jq .indexing.status",
     .run = run_status,
 };

@@ -34,8 +34,12 @@ static void catch_signals(void)
 static int complain(const ibid_error *error, ibid_code code)
 {
     const bool colours = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    const struct terminal terminal = {.colours = colours};
+    AUTO_BUFFER out = BUFFER(64 * 1024);
     fflush(stdout);
-    fprintf(stderr, "%sibid: %s%s\n", colours ? "\033[31m" : "", error->message, colours ? "\033[0m" : "");
+    terminal_append(&terminal, &out, STYLE_BAD,
+                    str_from(error->message)); /* it may name a file, as a document may be called */
+    fprintf(stderr, "ibid: %.*s\n", STR_ARG(buffer_str(&out)));
     return exit_status_of(code);
 }
 

@@ -54,8 +54,7 @@ const char *terminal_style(const struct terminal *terminal, enum style style)
     return terminal->colours ? sequences[style] : "";
 }
 
-/* C0 and C1 controls, and the characters that turn the direction of text. */
-static bool is_control(uint32_t code_point)
+bool is_terminal_control(uint32_t code_point)
 {
     return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) ||
            (code_point >= 0x202a && code_point <= 0x202e) || (code_point >= 0x2066 && code_point <= 0x2069);
@@ -66,7 +65,9 @@ static void append_clean(struct buffer *out, struct str text)
     for (size_t at = 0; at < text.size;) {
         const size_t start = at;
         const uint32_t code_point = utf8_next(text, &at);
-        if (is_control(code_point) || (code_point == UTF8_REPLACEMENT && at == start + 1))
+        if (code_point == '\t' || code_point == '\n' || code_point == '\r')
+            buffer_append_byte(out, ' ');
+        else if (is_terminal_control(code_point) || (code_point == UTF8_REPLACEMENT && at == start + 1))
             buffer_append_byte(out, '?');
         else
             buffer_append_str(out, str_slice(text, start, at));
@@ -80,6 +81,25 @@ void terminal_append(const struct terminal *terminal, struct buffer *out, enum s
     append_clean(out, text);
     if (style != STYLE_PLAIN)
         buffer_append_string(out, terminal_style(terminal, STYLE_PLAIN));
+}
+
+void terminal_append_lines(struct buffer *out, struct str text, unsigned indent)
+{
+    struct str line, part;
+    if (str_ends_with(text, "\n"))
+        text.size--;
+    while (str_split(&text, '\n', &line)) {
+        if (str_ends_with(line, "\r"))
+            line.size--;
+        if (line.size > 0)
+            buffer_append_repeated(out, ' ', indent);
+        for (bool first = true; str_split(&line, '\t', &part); first = false) {
+            if (!first)
+                buffer_append_byte(out, '\t');
+            append_clean(out, part);
+        }
+        buffer_append_byte(out, '\n');
+    }
 }
 
 /* ---- widths ---- */

@@ -24,9 +24,15 @@ void terminal_measure(struct terminal *terminal);
 
 /* The escape sequence that begins a style, or "" without colours; STYLE_PLAIN ends any. */
 const char *terminal_style(const struct terminal *terminal, enum style style);
-/* Appends `text` in a style. Control characters of the text are shown as '?': a file's name or a document's
- * words must not be able to steer the terminal. */
+/* Appends `text`, which stays on its line, in a style: TAB and line ends are blanks, other control characters
+ * are shown as '?'. A file's name or a document's words must not be able to steer the terminal. */
 void terminal_append(const struct terminal *terminal, struct buffer *out, enum style style, struct str text);
+/* Appends lines as they stand, each after `indent` spaces; TAB stays, other control characters are shown as
+ * '?'. The last line ends, too. */
+void terminal_append_lines(struct buffer *out, struct str text, unsigned indent);
+/* Whether a terminal may do something else with the character than show it: C0 and C1 controls, and those
+ * that turn the direction of text. */
+bool is_terminal_control(uint32_t code_point);
 
 /* Columns that `text` takes; ill-formed bytes count one. */
 size_t text_width(struct str text);

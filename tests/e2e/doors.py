@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -39,6 +40,29 @@ def run(*arguments, status=0, **more):
 
 def answer(*arguments, **more):
     return json.loads(run(*arguments, "--json", **more)[0])
+
+
+def on_a_terminal(*arguments, status=0, keys=None):
+    """What the program writes to a terminal, as it writes it. `keys`: (after what, which) to type."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(PROGRAM, [PROGRAM, *map(str, arguments)], environment | {"TERM": "xterm"})
+    written = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            part = b""
+        if not part:
+            break
+        written += part
+        if keys and keys[0].encode() in written:
+            os.write(terminal, keys[1].encode())
+            keys = None
+    os.close(terminal)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ended == status, (arguments, ended, written)
+    return written.decode()
 
 
 def wait_until(condition, what):
@@ -162,6 +186,30 @@ def test_names_cannot_steer_the_terminal():
     assert "\x1b" not in out and "\x07" not in out and "bell?[31m?.txt" in out, out
     (docs / "bell\x1b[31m\x07.txt").unlink()
     run("index")
+
+
+def test_documents_cannot_steer_the_terminal():
+    evil = docs / "evil.txt"
+    evil.write_text("if true:\n\tcolumn\tnext \x1b]0;title\x07 \x9b31m \u202egnol\n")
+    run("index")
+    for arguments in (["show", "evil.txt"], ["show", "evil.txt", "--text"], ["search", "column"],
+                      ["show", "evil.txt", "--json"], ["extract", evil], ["documents"]):
+        out = on_a_terminal(*arguments)
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e]", out), (arguments, out)
+    assert "column\tnext" in on_a_terminal("show", "evil.txt")
+    assert "\x1b" in run("show", "evil.txt", "--text")[0]  # a file gets the bytes as they are
+    evil.unlink()
+    run("index")
+
+
+def test_status_names_the_sandbox():
+    status = answer("status")
+    assert status["sandbox"] in ("full", "basic", "off"), status
+    assert f"Sandbox    {status['sandbox']}: " in run("status")[0]
+    assert answer("status", "--set", "extract.sandbox=off")["sandbox"] == "off"
+    nowhere = ("--set", "extract.libexec=/nowhere")
+    assert answer("status", *nowhere)["sandbox"] is None
+    assert "documents cannot be read: " in run("status", *nowhere)[0]
 
 
 def test_removing_is_complete():

@@ -47,8 +47,18 @@ static void controls_do_not_reach_the_terminal(void **state)
     AUTO_BUFFER out = BUFFER(4096);
     terminal_append(&plain, &out, STYLE_BAD,
                     STR("a\033[31mb\x07\x7f\xc2\x9b"
-                        "c\xe2\x80\xae\xff\n"));
-    assert_string_equal(out.data, "a?[31mb???c???");
+                        "c\xe2\x80\xae\xff\td\n"));
+    assert_string_equal(out.data, "a?[31mb???c?? d ");
+}
+
+static void lines_keep_their_tabs(void **state)
+{
+    AUTO_BUFFER out = BUFFER(4096);
+    terminal_append_lines(&out, STR("\tif x:\r\n\n\t\ta\t\033]0;b\x07\rc"), 2);
+    assert_string_equal(out.data, "  \tif x:\n\n  \t\ta\t?]0;b? c\n");
+    buffer_clear(&out);
+    terminal_append_lines(&out, STR("a\n"), 0);
+    assert_string_equal(out.data, "a\n");
 }
 
 static void widths_are_columns(void **state)
@@ -129,6 +139,7 @@ int main(void)
         cmocka_unit_test(text_is_wrapped_between_words),
         cmocka_unit_test(marks_are_shown),
         cmocka_unit_test(controls_do_not_reach_the_terminal),
+        cmocka_unit_test(lines_keep_their_tabs),
         cmocka_unit_test(widths_are_columns),
         cmocka_unit_test(numbers_are_readable),
         cmocka_unit_test(commands_are_complete),

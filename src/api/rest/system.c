@@ -68,6 +68,18 @@ static ibid_code render_collections(struct rest_call *call, struct transaction *
     return IBID_OK;
 }
 
+/* What holds the parsers here. It is asked of the one that is in use, which is started for it; that there can
+ * be none is told, not an error. */
+static void render_sandbox(struct rest_call *call, json_t *answer)
+{
+    struct extract_pool *pool;
+    ibid_error error = {0};
+    const bool there = instance_extract_pool(call->instance, &pool, &error) == IBID_OK;
+    json_set_string(answer, "sandbox", there ? extract_pool_sandbox_level(pool) : NULL);
+    if (!there)
+        json_set_string(answer, "sandbox_reason", error.message);
+}
+
 static ibid_code fill_status(struct rest_call *call, json_t *answer, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
@@ -80,6 +92,7 @@ static ibid_code fill_status(struct rest_call *call, json_t *answer, ibid_error 
     if (!call->principal.system_admin)
         return IBID_OK;
     json_set_string(answer, "folder", instance_folder(call->instance));
+    render_sandbox(call, answer);
     TRY(render_collections(call, transaction, answer, err));
     json_t *sources = json_array();
     json_set(answer, "sources", sources);
