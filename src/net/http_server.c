@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "net/http_gate.h"
+#include "net/http_hangup.h"
 #include "net/unix_socket.h"
 
 enum {
@@ -31,6 +32,7 @@ struct http_server {
     const struct http_service *service;
     struct gate *gate;
     struct MHD_Daemon *daemon;
+    struct hangup_watch *hangups;
     char **hosts;
     size_t host_count;
     unsigned max_requests, port, idle_timeout_s;
@@ -51,6 +53,7 @@ struct request {
     struct http_server *server;
     struct visitor *visitor;
     struct http_call call;
+    struct watched_client client; /* while the call is handled */
     enum stage stage;
     int64_t started;
     int64_t received;
@@ -288,7 +291,9 @@ static enum MHD_Result serve(struct request *request, struct MHD_Connection *con
     struct http_reply reply = {.status = 200};
     /* The library counts idleness from the last byte moved: computing is not idleness. */
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+    hangup_watch_add(request->server->hangups, &request->client);
     service->handle(&request->call, &reply, service->context);
+    hangup_watch_remove(request->server->hangups, &request->client);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, request->server->idle_timeout_s);
     const enum MHD_Result result = send_reply(request, connection, &reply);
     if (result == MHD_NO && request->stage != STAGE_DONE)
@@ -340,12 +345,13 @@ static struct visitor **place_of(struct http_server *server, int fd)
     return &server->by_fd[fd];
 }
 
-static struct request *request_new(struct http_server *server, struct visitor *visitor)
+static struct request *request_new(struct http_server *server, struct visitor *visitor, int fd)
 {
     struct request *request = ARENA_NEW(&visitor->arena, struct request);
     const struct http_head *head = &visitor->head;
     request->server = server;
     request->visitor = visitor;
+    request->client.fd = fd;
     request->started = clock_monotonic_us();
     request->call = (struct http_call){
         .arena = &visitor->arena,
@@ -356,7 +362,7 @@ static struct request *request_new(struct http_server *server, struct visitor *v
         .peer = visitor->peer,
         .content_length = head->content_length,
         .has_body = head->chunked || head->content_length > 0,
-        .cancel = &server->stopping,
+        .cancel = &request->client.gone,
     };
     return request;
 }
@@ -385,7 +391,7 @@ static void connection_changed(void *context, struct MHD_Connection *connection,
         struct visitor *visitor = *place;
         *place = NULL;
         pthread_mutex_unlock(&server->lock);
-        *socket_context = request_new(server, visitor);
+        *socket_context = request_new(server, visitor, fd);
     } else if (*socket_context) {
         finish_request(*socket_context);
         *socket_context = NULL;
@@ -531,6 +537,7 @@ static void server_free(struct http_server *server)
 {
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    hangup_watch_free(server->hangups);
     gate_close(server->gate);
     if (server->unix_socket)
         unlink(server->unix_socket);
@@ -569,6 +576,7 @@ ibid_code http_server_open(const struct http_server_settings *settings, const st
     server->gate = gate_open(&(struct gate_settings){.visitor_limit = settings->max_connections,
                                                      .head_timeout = settings->head_timeout},
                              &gate_ops, server);
+    server->hangups = hangup_watch_new();
     ibid_code code = IBID_OK;
     if (settings->address)
         code = open_network(server, settings, err);
@@ -607,6 +615,7 @@ void http_server_close(struct http_server *server, int64_t grace)
     gate_shut(server->gate);
     wait_for_requests(server, grace);
     atomic_store(&server->stopping, true);
+    hangup_watch_raise(server->hangups);
     wait_for_requests(server, grace);
     server_free(server);
 }

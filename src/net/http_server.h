@@ -41,7 +41,7 @@ struct http_call {
     struct http_peer peer;
     int64_t content_length; /* -1: unknown (chunked) or no body */
     bool has_body;
-    const _Atomic bool *cancel; /* raised when the server stops */
+    const _Atomic bool *cancel; /* raised when the client hangs up or the server stops */
 
     /* set by service->begin */
     int64_t body_limit;          /* bytes; 0: no body is taken */

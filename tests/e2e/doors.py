@@ -197,7 +197,7 @@ def test_documents_cannot_steer_the_terminal():
         out = on_a_terminal(*arguments)
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e]", out), (arguments, out)
     assert "column\tnext" in on_a_terminal("show", "evil.txt")
-    assert "\x1b" in run("show", "evil.txt", "--text")[0]  # a file gets the bytes as they are
+    assert "\x9b" in run("show", "evil.txt", "--text")[0]  # a file gets the text as it is
     evil.unlink()
     run("index")
 

@@ -24,7 +24,7 @@ enum { BODY_LIMIT = 1000 };
 
 struct fixture {
     struct http_server *server;
-    atomic_uint begun, handled, waiting, sinks_closed, streams_closed;
+    atomic_uint begun, handled, waiting, canceled, sinks_closed, streams_closed;
     atomic_bool release;
     char *long_text;
     char folder[32], file[64], socket[64];
@@ -101,6 +101,7 @@ static void handle(struct http_call *call, struct http_reply *reply, void *conte
         while (!atomic_load(&fixture->release) && !atomic_load(call->cancel))
             usleep(1000);
         atomic_fetch_sub(&fixture->waiting, 1);
+        atomic_fetch_add(&fixture->canceled, atomic_load(call->cancel));
         reply->text = atomic_load(call->cancel) ? STR("canceled") : STR("released");
     } else if (str_is(call->path, "/file")) {
         reply->fd = open(fixture->file, O_RDONLY | O_CLOEXEC);
@@ -659,6 +660,37 @@ static void stopping_cancels_what_runs(void **state)
     free(fixture);
 }
 
+static int dial_unix(const struct fixture *fixture)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", fixture->socket);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void hanging_up_cancels_what_runs(void **state)
+{
+    struct fixture *fixture = start_with(8, 10 * SECOND_US);
+    AUTO_BUFFER out = BUFFER(1 << 20);
+    const struct str request = STR("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const int fds[] = {dial(fixture), dial_unix(fixture), dial(fixture)};
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        say(fds[i], request);
+    while (atomic_load(&fixture->waiting) < COUNT_OF(fds))
+        usleep(1000);
+    close(fds[0]);
+    close(fds[1]);
+    while (atomic_load(&fixture->canceled) < 2)
+        usleep(1000);
+    assert_int_equal(atomic_load(&fixture->waiting), 1); /* who stays is served */
+    atomic_store(&fixture->release, true);
+    assert_true(ends_with(hear(fds[2], &out), "released"));
+    assert_int_equal(atomic_load(&fixture->canceled), 2);
+    void *self = fixture;
+    stop(&self);
+}
+
 static void an_address_in_use_is_said(void **state)
 {
     struct fixture *fixture = *state;
@@ -724,6 +756,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(idle_bodies_are_given_up, start, stop),
         cmocka_unit_test(requests_wait_for_a_free_place),
         cmocka_unit_test(stopping_cancels_what_runs),
+        cmocka_unit_test(hanging_up_cancels_what_runs),
         cmocka_unit_test_setup_teardown(an_address_in_use_is_said, start, stop),
         cmocka_unit_test_setup_teardown(many_clients_are_served, start, stop),
     };
