@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "ingest/engine.h"
-#include "records/bootstrap.h"
 #include "records/document.h"
-#include "records/ledger.h"
+#include "records/sweep.h"
 #include "records/workspace.h"
 
 enum { PAGE = 500 };
@@ -20,16 +19,9 @@ struct check {
     blob_finding *report;
     void *context;
     struct transaction *transaction;
-    struct sha256 *waiting; /* new bytes of uploads, which only the ledger knows yet; in order */
-    size_t waiting_count, waiting_capacity;
     struct sha256 *orphans;
     size_t orphan_count, orphan_capacity;
 };
-
-static int by_bytes(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct sha256));
-}
 
 /* A scope over all there is: this is about what is stored, not about what someone may read. */
 static ibid_code everything(struct transaction *transaction, struct arena *arena, struct scope *ret,
@@ -80,52 +72,12 @@ static ibid_code check_documents(struct check *check, ibid_error *err)
     return IBID_OK;
 }
 
-static ibid_code collect_waiting(struct check *check, ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    struct str after = STR_EMPTY;
-    for (bool more = true; more;) {
-        struct ledger_line *lines;
-        size_t count;
-        TRY(ledger_list(check->transaction, UPLOAD_SOURCE_ID, LEDGER_SEEN, after, PAGE, &arena, &lines,
-                        &count, err));
-        for (size_t i = 0; i < count; i++) {
-            GROW(check->waiting, check->waiting_count, check->waiting_capacity);
-            check->waiting[check->waiting_count++] = lines[i].sha256;
-        }
-        more = count == PAGE;
-        if (more)
-            after = lines[count - 1].external_key;
-    }
-    if (check->waiting_count)
-        qsort(check->waiting, check->waiting_count, sizeof *check->waiting, by_bytes);
-    return IBID_OK;
-}
-
-/* Whether a document has its bytes there. */
-static ibid_code is_used(struct check *check, const struct sha256 *hash, bool *ret, ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    int64_t *ids;
-    size_t count;
-    TRY(document_find_sha256(check->transaction, hash, PAGE, &arena, &ids, &count, err));
-    *ret = false;
-    for (size_t i = 0; i < count && !*ret; i++) {
-        struct document document;
-        TRY(document_load(check->transaction, ids[i], &arena, &document, err));
-        *ret = document.blob;
-    }
-    return IBID_OK;
-}
-
 static ibid_code note_orphan(const struct sha256 *hash, int64_t size, void *context, ibid_error *err)
 {
     struct check *check = context;
-    bool used = check->waiting_count &&
-                bsearch(hash, check->waiting, check->waiting_count, sizeof *hash, by_bytes) != NULL;
-    if (!used)
-        TRY(is_used(check, hash, &used, err));
-    if (used)
+    bool wanted;
+    TRY(blob_is_wanted(check->transaction, hash, &wanted, err));
+    if (wanted)
         return IBID_OK;
     GROW(check->orphans, check->orphan_count, check->orphan_capacity);
     check->orphans[check->orphan_count++] = *hash;
@@ -135,7 +87,6 @@ static ibid_code note_orphan(const struct sha256 *hash, int64_t size, void *cont
 static ibid_code check_orphans(struct check *check, ibid_error *err)
 {
     struct blob_store *blobs = check->ingest->host->blobs;
-    TRY(collect_waiting(check, err));
     TRY(blob_store_list(blobs, note_orphan, check, err));
     for (size_t i = 0; i < check->orphan_count; i++) {
         char hex[SHA256_HEX_SIZE], line[160];
@@ -161,7 +112,6 @@ static ibid_code check_all(struct check *check, bool documents, ibid_error *err)
     if (code == IBID_OK)
         code = check_orphans(check, err);
     pthread_rwlock_unlock(&check->ingest->uploading);
-    free(check->waiting);
     free(check->orphans);
     return code;
 }
@@ -178,4 +128,18 @@ ibid_code ingest_drop_orphans(struct ingest *ingest, ibid_error *err)
 {
     struct check check = {.ingest = ingest, .repair = true};
     return check_all(&check, false, err);
+}
+
+ibid_code ingest_drop_blob(struct ingest *ingest, const struct sha256 *sha256, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    bool wanted = true;
+    pthread_rwlock_wrlock(&ingest->uploading);
+    ibid_code code = transaction_begin(ingest->host->metadata, TRANSACTION_READ, &transaction, err);
+    if (code == IBID_OK)
+        code = blob_is_wanted(transaction, sha256, &wanted, err);
+    if (code == IBID_OK && !wanted)
+        code = blob_store_remove(ingest->host->blobs, sha256, err);
+    pthread_rwlock_unlock(&ingest->uploading);
+    return code;
 }

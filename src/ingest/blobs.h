@@ -12,6 +12,10 @@ typedef void blob_finding(const char *problem, bool repaired, void *context);
 ibid_code ingest_check_blobs(struct ingest *ingest, bool repair, const struct watch *watch,
                              blob_finding *report, void *context, ibid_error *err) MUST_CHECK;
 
+/* Removes bytes that a document had, unless they are wanted (blob_is_wanted). Waits for uploads that are
+ * being stored: theirs may be the same. */
+ibid_code ingest_drop_blob(struct ingest *ingest, const struct sha256 *sha256, ibid_error *err) MUST_CHECK;
+
 /* Only removes bytes of no document: what a process left that was killed between putting bytes and naming
  * their document, or between forgetting a document and removing its bytes. */
 ibid_code ingest_drop_orphans(struct ingest *ingest, ibid_error *err) MUST_CHECK;

@@ -38,6 +38,9 @@ struct ingest {
 /* run.c; NULL is fine. */
 void job_free(struct job *take_job);
 
+/* run.c: whether a run is under way. */
+bool ingest_is_running(struct ingest *ingest);
+
 /* upload.c */
 struct uploads *uploads_new(struct ingest *ingest) __attribute__((returns_nonnull));
 /* Takes up the uploads that wait in the ledger. */

@@ -49,7 +49,12 @@ ibid_code ingest_open(struct ingest_host *host, struct ingest **ret, ibid_error 
     TRY(end_interrupted(host, &killed, err));
     struct ingest *ingest = xcalloc(1, sizeof *ingest);
     ingest->host = host;
-    pthread_rwlock_init(&ingest->uploading, NULL);
+    /* One upload after the other must not keep those waiting who look for bytes of no document. */
+    pthread_rwlockattr_t writers_first;
+    pthread_rwlockattr_init(&writers_first);
+    pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&ingest->uploading, &writers_first);
+    pthread_rwlockattr_destroy(&writers_first);
     pthread_mutex_init(&ingest->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "ingest/embedding.h"
+#include "ingest/engine.h"
 
 enum {
     WORK_WAITING = 16384, /* lines of work that may wait, each a hundred bytes and its key */
@@ -38,6 +39,12 @@ void pipeline_drain(struct pipeline *pipeline)
 
 void pipeline_finish(struct pipeline *pipeline, struct task *task)
 {
+    if (task->started && !task->committed) {
+        pthread_mutex_lock(&pipeline->lock);
+        GROW(pipeline->interrupted, pipeline->interrupted_count, pipeline->interrupted_capacity);
+        pipeline->interrupted[pipeline->interrupted_count++] = task->work->document_id;
+        pthread_mutex_unlock(&pipeline->lock);
+    }
     task_free(task);
     leave(pipeline);
 }
@@ -84,11 +91,12 @@ static bool contains(const int64_t *ids, size_t count, int64_t id)
     return false;
 }
 
-void pipeline_started(struct pipeline *pipeline, int64_t document_id)
+void pipeline_started(struct pipeline *pipeline, struct task *task)
 {
+    task->started = true;
     pthread_mutex_lock(&pipeline->lock);
     GROW(pipeline->started, pipeline->started_count, pipeline->started_capacity);
-    pipeline->started[pipeline->started_count++] = document_id;
+    pipeline->started[pipeline->started_count++] = task->work->document_id;
     pthread_mutex_unlock(&pipeline->lock);
 }
 
@@ -171,12 +179,14 @@ void pipeline_submit_rows(struct pipeline *pipeline, struct task *task)
 
 /* ---- life ---- */
 
-ibid_code pipeline_open(struct ingest_host *host, struct progress *progress, int64_t run_id,
+ibid_code pipeline_open(struct ingest *ingest, struct progress *progress, int64_t run_id,
                         struct pipeline **ret, ibid_error *err)
 {
+    struct ingest_host *host = ingest->host;
     struct extract_pool *pool;
     TRY(host->extract_pool(host, &pool, err));
     struct pipeline *pipeline = xcalloc(1, sizeof *pipeline);
+    pipeline->ingest = ingest;
     pipeline->host = host;
     pipeline->progress = progress;
     pipeline->run_id = run_id;
@@ -196,6 +206,16 @@ ibid_code pipeline_open(struct ingest_host *host, struct progress *progress, int
     return IBID_OK;
 }
 
+static ibid_code reset_interrupted(struct pipeline *pipeline)
+{
+    if (pipeline->interrupted_count == 0)
+        return IBID_OK;
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_WRITE, &transaction, NULL));
+    TRY(document_reset(transaction, pipeline->interrupted, pipeline->interrupted_count, NULL));
+    return transaction_commit(transaction_take(&transaction), NULL);
+}
+
 void pipeline_close(struct pipeline *pipeline)
 {
     if (!pipeline)
@@ -208,10 +228,12 @@ void pipeline_close(struct pipeline *pipeline)
     atomic_store(&pipeline->closing, true);
     queue_close(pipeline->publishing);
     pthread_join(pipeline->publisher, NULL);
+    (void)reset_interrupted(pipeline);
     queue_free(pipeline->work);
     queue_free(pipeline->publishing);
     free(pipeline->workers);
     free(pipeline->started);
+    free(pipeline->interrupted);
     free(pipeline->moving);
     pthread_mutex_destroy(&pipeline->lock);
     pthread_cond_destroy(&pipeline->idle);

@@ -15,7 +15,8 @@
 struct embedding;
 
 struct pipeline {
-    struct ingest_host *host;
+    struct ingest *ingest;
+    struct ingest_host *host; /* of ingest */
     struct progress *progress;
     int64_t run_id; /* 0: not a run over sources */
     struct extract_pool *extract_pool;
@@ -36,14 +37,18 @@ struct pipeline {
     ibid_error failure; /* what stopped everything: code IBID_OK while nothing did */
     int64_t *started;   /* documents that workers have begun and no transaction has noted yet */
     size_t started_count, started_capacity;
+    int64_t *interrupted; /* documents that workers have begun and that were dropped */
+    size_t interrupted_count, interrupted_capacity;
     int64_t *moving; /* documents that a task is about to move */
     size_t moving_count, moving_capacity;
 };
 
-/* Starts the threads. `host` and `progress` are borrowed. IBID_EUNAVAILABLE without an extract pool. */
-ibid_code pipeline_open(struct ingest_host *host, struct progress *progress, int64_t run_id,
+/* Starts the threads. `ingest` and `progress` are borrowed. IBID_EUNAVAILABLE without an extract pool. */
+ibid_code pipeline_open(struct ingest *ingest, struct progress *progress, int64_t run_id,
                         struct pipeline **ret, ibid_error *err) MUST_CHECK;
-/* Waits for what is in flight (which ends soon after a cancel), then for the threads. NULL is fine. */
+/* Waits for what is in flight (which ends soon after a cancel), then for the threads. Documents that were
+ * begun and then dropped are pending again; where that cannot be noted, the next opening of the data does it.
+ * NULL is fine. */
 void pipeline_close(struct pipeline *take_pipeline);
 
 /* Waits for room. What comes in after a cancel is dropped. */
@@ -64,7 +69,8 @@ int64_t pipeline_in_flight(struct pipeline *pipeline);
 bool pipeline_is_stopping(struct pipeline *pipeline);
 /* The task is committed, or dropped for good. Frees it. */
 void pipeline_finish(struct pipeline *pipeline, struct task *take_task);
-void pipeline_started(struct pipeline *pipeline, int64_t document_id);
+/* Extraction begins: the document is shown as in progress with the next commit. */
+void pipeline_started(struct pipeline *pipeline, struct task *task);
 bool pipeline_has_started(struct pipeline *pipeline);
 /* Takes the ids noted since the last call; free() them. */
 int64_t *pipeline_take_started(struct pipeline *pipeline, size_t *ret_count);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "ingest/blobs.h"
 #include "ingest/pipeline.h"
 #include "records/embedding_cache.h"
 #include "records/row_feed.h"
@@ -16,6 +17,12 @@ struct group {
     size_t bytes;
 };
 
+/* Its bytes are in the blob store. */
+static bool is_upload(const struct task *task)
+{
+    return task->work && !task->work->origin->connector;
+}
+
 static void put_line(const struct task *task, enum ledger_outcome outcome, struct ledger_line *line)
 {
     const struct recipe *recipe = &task->work->origin->recipe;
@@ -27,8 +34,9 @@ static void put_line(const struct task *task, enum ledger_outcome outcome, struc
         .stage = outcome == LEDGER_INDEXED ? STR_EMPTY : str_from(ingest_stage_string(task->stage)),
         .reason = task->reason,
         .size = task->size >= 0 ? task->size : task->work->size,
-        .modified_at = task->modified_at,
+        .modified_at = is_upload(task) ? task->known.modified_at : task->modified_at,
         .version = task->version,
+        .media_type = task->known.media_type,
         .has_sha256 = task->has_sha256,
         .sha256 = task->sha256,
         .extractor = str_from(task->extractor),
@@ -125,6 +133,20 @@ static ibid_code commit_refused(struct transaction *transaction, struct task *ta
     return ledger_put(transaction, &line, err);
 }
 
+/* Whether an upload has got new bytes since the task read which ones to work on. */
+static ibid_code is_replaced(struct transaction *transaction, struct task *task, bool *ret, ibid_error *err)
+{
+    struct ledger_line line;
+    const struct ledger_line *known = &task->known;
+    bool found = false;
+    if (is_upload(task))
+        TRY(ledger_find(transaction, task->work->origin->source.id, str_from(task->work->external_key),
+                        &task->arena, &line, &found, err));
+    *ret = found && (line.modified_at != known->modified_at || line.has_sha256 != known->has_sha256 ||
+                     (line.has_sha256 && !sha256_equal(&line.sha256, &known->sha256)));
+    return IBID_OK;
+}
+
 static ibid_code commit_embedded(struct transaction *transaction, struct task *task, int64_t *ret_pending,
                                  ibid_error *err)
 {
@@ -146,6 +168,10 @@ static ibid_code commit_embedded(struct transaction *transaction, struct task *t
 static ibid_code commit_task(struct transaction *transaction, struct task *task, int64_t *ret_pending,
                              ibid_error *err)
 {
+    bool replaced;
+    TRY(is_replaced(transaction, task, &replaced, err));
+    if (replaced)
+        task->fate = TASK_REPLACED;
     switch (task->fate) {
     case TASK_PUBLISH:
         return commit_publish(transaction, task, ret_pending, err);
@@ -156,6 +182,8 @@ static ibid_code commit_task(struct transaction *transaction, struct task *task,
     case TASK_SKIPPED:
     case TASK_FAILED:
         return commit_refused(transaction, task, err);
+    case TASK_REPLACED:
+        return document_end(transaction, task->document.id, PROCESSING_PENDING, "", STR_EMPTY, err);
     case TASK_EMBEDDED:
         return commit_embedded(transaction, task, ret_pending, err);
     }
@@ -224,24 +252,21 @@ static void count_task(struct progress *progress, const struct task *task, int64
         progress_refused(progress, task->fate == TASK_SKIPPED ? LEDGER_SKIPPED : LEDGER_FAILED, task->stage,
                          task->reason);
         break;
+    case TASK_REPLACED:
+        break;
     default:
         progress_unchanged(progress, task->fate == TASK_MOVED);
     }
     progress_done(progress, (task->work->size > 0 ? task->work->size : 0) - task->credited);
 }
 
-/* The bytes that an upload had before are kept for nothing, unless another document has the same. */
-static ibid_code drop_old_bytes(struct pipeline *pipeline, struct task *task, ibid_error *err)
+/* The bytes that an upload had before. */
+static ibid_code drop_old_bytes(struct pipeline *pipeline, const struct task *task, ibid_error *err)
 {
-    if (task->fate != TASK_PUBLISH || task->work->origin->connector || !task->document.has_sha256 ||
+    if (task->fate != TASK_PUBLISH || !is_upload(task) || !task->document.has_sha256 ||
         sha256_equal(&task->document.sha256, &task->sha256))
         return IBID_OK;
-    AUTO_TRANSACTION *transaction = NULL;
-    int64_t *ids;
-    size_t count;
-    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(document_find_sha256(transaction, &task->document.sha256, 1, &task->arena, &ids, &count, err));
-    return count ? IBID_OK : blob_store_remove(pipeline->host->blobs, &task->document.sha256, err);
+    return ingest_drop_blob(pipeline->ingest, &task->document.sha256, err);
 }
 
 /* A group fails as a whole; then each of its tasks is tried alone, and the one that spoils it is the failure
@@ -276,9 +301,9 @@ static void publish_group(struct pipeline *pipeline, struct group *group)
         pipeline->host->committed(pipeline->host);
     for (size_t i = 0; i < group->count; i++) {
         if (code == IBID_OK) {
+            group->tasks[i]->committed = true;
             count_task(pipeline->progress, group->tasks[i], group->pending[i]);
-            if (group->tasks[i]->work)
-                code = drop_old_bytes(pipeline, group->tasks[i], &error);
+            code = drop_old_bytes(pipeline, group->tasks[i], &error);
             if (code != IBID_OK)
                 pipeline_fail(pipeline, &error);
         }

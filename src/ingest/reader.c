@@ -43,17 +43,32 @@ static void refuse_fetch(struct task *task, const ibid_error *error)
         task_end(task, TASK_FAILED, STAGE_FETCH, "%s: %s", ibid_code_string(error->code), error->message);
 }
 
+/* An upload's new bytes are in the ledger before the document has them. */
+static ibid_code fetch_kept(struct ingest_host *host, const struct task *task, struct connector_item *item,
+                            int *fd, ibid_error *err)
+{
+    const struct ledger_line *known = &task->known;
+    *item = (struct connector_item){.external_key = str_from(task->work->external_key),
+                                    .title = STR_EMPTY,
+                                    .url = STR_EMPTY,
+                                    .media_type = known->has_sha256 ? known->media_type : STR_EMPTY,
+                                    .version = STR_EMPTY,
+                                    .size = known->has_sha256 ? known->size : task->document.size};
+    if (!known->has_sha256 && !task->document.has_sha256)
+        return fail(err, IBID_ENOTFOUND, "the bytes of this document were not kept");
+    return blob_store_open_blob(host->blobs, known->has_sha256 ? &known->sha256 : &task->document.sha256,
+                                false, fd, err);
+}
+
 static bool fetch(struct pipeline *pipeline, struct task *task, struct connector_item *item, int *fd)
 {
     const int64_t start = clock_monotonic_us();
     struct work *work = task->work;
     ibid_error error = {0};
-    /* An upload's new bytes are in the ledger before the document has them. */
-    const struct sha256 *sha256 = task->known.has_sha256      ? &task->known.sha256
-                                  : task->document.has_sha256 ? &task->document.sha256
-                                                              : NULL;
-    ibid_code code = origin_fetch(pipeline->host, work->origin, str_from(work->external_key), sha256,
-                                  &task->arena, item, fd, &error);
+    ibid_code code = work->origin->connector
+                         ? origin_fetch(pipeline->host, work->origin, str_from(work->external_key),
+                                        &task->arena, item, fd, &error)
+                         : fetch_kept(pipeline->host, task, item, fd, &error);
     if (code == IBID_OK) {
         code = sha256_of_fd(*fd, &task->sha256, &error);
         if (code != IBID_OK)
@@ -96,8 +111,8 @@ static bool has_moved_here(struct pipeline *pipeline, struct task *task, int64_t
         return false;
     struct connector_item item;
     int fd;
-    const ibid_code code = origin_fetch(pipeline->host, task->work->origin, other.external_key, NULL,
-                                        &task->arena, &item, &fd, NULL);
+    const ibid_code code =
+        origin_fetch(pipeline->host, task->work->origin, other.external_key, &task->arena, &item, &fd, NULL);
     if (code == IBID_OK)
         close(fd);
     return code == IBID_ENOTFOUND && pipeline_claim_move(pipeline, id);
@@ -248,7 +263,7 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
         task->fate = TASK_MOVED;
         return true;
     }
-    pipeline_started(pipeline, task->work->document_id);
+    pipeline_started(pipeline, task);
     if (!extract(pipeline, task, item, fd, media_type))
         return false;
     if (task->fate == TASK_PUBLISH)

@@ -105,7 +105,7 @@ static ibid_code visit_all(struct job *job, struct pipeline *pipeline, struct st
 static ibid_code work_through(struct job *job, ibid_error *err)
 {
     struct pipeline *pipeline;
-    TRY(pipeline_open(job->ingest->host, &job->progress, job->run_id, &pipeline, err));
+    TRY(pipeline_open(job->ingest, &job->progress, job->run_id, &pipeline, err));
     set_pipeline(job, pipeline);
     struct stop *stops = xcalloc(job->source_count + 1, sizeof *stops);
     const ibid_code code = visit_all(job, pipeline, stops, err);
@@ -120,10 +120,8 @@ static ibid_code work_through(struct job *job, ibid_error *err)
 static ibid_code note_end(struct job *job, enum run_state state, const char *message, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    int64_t interrupted;
     const struct run_progress counts = progress_counts(&job->progress);
     TRY(transaction_begin(job->ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(document_reset_interrupted(transaction, &interrupted, err));
     TRY(run_finish(transaction, job->run_id, state, str_from(message), &counts, err));
     return transaction_commit(transaction_take(&transaction), err);
 }
@@ -269,6 +267,14 @@ bool ingest_wait(struct ingest *ingest, int64_t deadline_us)
     const bool over = !ingest->running;
     pthread_mutex_unlock(&ingest->lock);
     return over;
+}
+
+bool ingest_is_running(struct ingest *ingest)
+{
+    pthread_mutex_lock(&ingest->lock);
+    const bool running = ingest->running;
+    pthread_mutex_unlock(&ingest->lock);
+    return running;
 }
 
 void ingest_cancel(struct ingest *ingest)

@@ -120,13 +120,16 @@ static ibid_code read_chunking(const struct collection *collection, const struct
 static ibid_code make_recipe(struct ingest_host *host, int64_t collection_id, struct arena *arena,
                              struct recipe *recipe, ibid_error *err)
 {
+    /* Opening the embedder may read a model or ask another machine: not while others wait to write. */
+    struct embedder *embedder = host->embedder(host);
+    const struct token_counter *counter = host->counter(host);
+    const char *counting = counter_fingerprint(counter, arena);
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(host->metadata, TRANSACTION_WRITE, &transaction, err));
     struct collection collection;
     TRY(collection_load(transaction, collection_id, arena, &collection, err));
-    struct embedder *embedder = host->embedder(host);
     *recipe = (struct recipe){.collection_id = collection_id,
-                              .counter = host->counter(host),
+                              .counter = counter,
                               .embedder = embedder,
                               .embedder_fingerprint = embedder ? embedder->info.fingerprint : ""};
     recipe->collection_language = arena_memdup0(arena, collection.language.data, collection.language.size);
@@ -135,8 +138,7 @@ static ibid_code make_recipe(struct ingest_host *host, int64_t collection_id, st
         error_context(err, "chunking of collection '%.*s'", STR_ARG(collection.name));
         return code;
     }
-    recipe->chunking_fingerprint = chunker_fingerprint(recipe->chunker, &recipe->chunking,
-                                                       counter_fingerprint(recipe->counter, arena), arena);
+    recipe->chunking_fingerprint = chunker_fingerprint(recipe->chunker, &recipe->chunking, counting, arena);
     if (embedder)
         TRY(collection_set_embedder(transaction, collection_id, str_from(embedder->info.id),
                                     str_from(embedder->info.fingerprint), (uint32_t)embedder->info.dimension,
@@ -201,19 +203,8 @@ void origin_close(struct origin *origin)
 }
 
 ibid_code origin_fetch(struct ingest_host *host, struct origin *origin, struct str external_key,
-                       const struct sha256 *sha256, struct arena *arena, struct connector_item *ret_item,
-                       int *ret_fd, ibid_error *err)
+                       struct arena *arena, struct connector_item *ret_item, int *ret_fd, ibid_error *err)
 {
-    if (origin->connector)
-        return connector_fetch(origin->connector, origin->location, origin->source_options, external_key,
-                               host->max_file_size, arena, ret_item, ret_fd, err);
-    *ret_item = (struct connector_item){.external_key = external_key,
-                                        .title = STR_EMPTY,
-                                        .url = STR_EMPTY,
-                                        .media_type = STR_EMPTY,
-                                        .version = STR_EMPTY,
-                                        .size = -1};
-    if (!sha256)
-        return fail(err, IBID_ENOTFOUND, "the bytes of this document were not kept");
-    return blob_store_open_blob(host->blobs, sha256, false, ret_fd, err);
+    return connector_fetch(origin->connector, origin->location, origin->source_options, external_key,
+                           host->max_file_size, arena, ret_item, ret_fd, err);
 }

@@ -35,11 +35,10 @@ ibid_code origin_open(struct ingest_host *host, int64_t source_id, struct origin
                       ibid_error *err) MUST_CHECK;
 void origin_close(struct origin *take_origin); /* NULL is fine */
 
-/* A descriptor for the bytes of one document: from the connector, or from the blob store under `sha256`.
- * `ret_item` (arena) tells what the source says of them. */
+/* As connector_fetch, of an origin that has a connector. */
 ibid_code origin_fetch(struct ingest_host *host, struct origin *origin, struct str external_key,
-                       const struct sha256 *sha256, struct arena *arena, struct connector_item *ret_item,
-                       int *ret_fd, ibid_error *err) MUST_CHECK;
+                       struct arena *arena, struct connector_item *ret_item, int *ret_fd,
+                       ibid_error *err) MUST_CHECK;
 
 /* What tells one way of counting from another: equal for counters that count alike. */
 const char *counter_fingerprint(const struct token_counter *counter, struct arena *arena);

@@ -32,6 +32,7 @@ enum task_fate {
     TASK_MOVED,     /* the bytes are those of moved_from, whose place is empty now */
     TASK_SKIPPED,   /* see stage and reason */
     TASK_FAILED,    /* likewise */
+    TASK_REPLACED,  /* its bytes are an upload's that has got other ones meanwhile, which are another task */
     TASK_EMBEDDED,  /* vectors for rows that had none: no document */
 };
 
@@ -43,6 +44,8 @@ struct task {
     enum task_fate fate;
     enum ingest_stage stage;
     struct str reason;
+    bool started;   /* shown as in progress */
+    bool committed; /* what has become of it is in the records */
 
     int64_t size, modified_at; /* of what was fetched */
     struct str version;

@@ -10,16 +10,22 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "ingest/backlog.h"
+#include "ingest/blobs.h"
 #include "ingest/compare.h"
 #include "ingest/engine.h"
 #include "records/bootstrap.h"
+#include "records/row_feed.h"
 
 enum {
     NAME_LIMIT = 255,
     RESUME_BATCH = 256,
+    PAUSE_US = 1000000, /* before what failed is tried again; doubles with each failure */
+    PAUSE_MAX_US = 60000000,
 };
 
-/* Documents that wait to be read one by one, and the thread that does it. */
+/* Documents that wait to be read one by one, and the thread that does it in rounds: it takes all that wait,
+ * and while it works on them takes those that come in. */
 struct uploads {
     struct ingest *ingest;
     pthread_t thread;
@@ -28,25 +34,89 @@ struct uploads {
     pthread_cond_t came;
     int64_t *waiting; /* document ids */
     size_t count, capacity;
+    size_t taken; /* ids in the thread's hands */
     bool closed;
-    struct pipeline *pipeline; /* while there is work */
+    struct pipeline *pipeline;          /* while there is work */
+    int64_t not_before_us;              /* after a failed round: no other one until then */
+    int64_t vectors_at_us;              /* when to try embedding what was published without; 0: nothing was */
+    int64_t round_pause, vectors_pause; /* after the next failure */
 };
 
 /* ---- the thread -------------------------------------------------------------------------------------- */
 
-static int64_t *take_waiting(struct uploads *uploads, bool wait, size_t *ret_count)
+/* What one round is about. */
+struct round {
+    int64_t *ids;
+    size_t count;
+    bool vectors; /* embed what was published without vectors */
+};
+
+static void wait_until_locked(struct uploads *uploads, int64_t until_us)
+{
+    const struct timespec until = {.tv_sec = until_us / SECOND_US, .tv_nsec = until_us % SECOND_US * 1000};
+    if (until_us == INT64_MAX)
+        pthread_cond_wait(&uploads->came, &uploads->lock);
+    else
+        pthread_cond_timedwait(&uploads->came, &uploads->lock, &until);
+}
+
+static void take_waiting_locked(struct uploads *uploads, struct round *round)
+{
+    free(round->ids);
+    round->ids = uploads->waiting;
+    round->count = uploads->taken = uploads->count;
+    uploads->waiting = NULL;
+    uploads->count = uploads->capacity = 0;
+}
+
+/* Waits for something to do; false once that is over. */
+static bool take_round(struct uploads *uploads, struct round *ret)
+{
+    *ret = (struct round){0};
+    pthread_mutex_lock(&uploads->lock);
+    while (!uploads->closed) {
+        const int64_t now = clock_monotonic_us();
+        const int64_t begin = uploads->count ? uploads->not_before_us : INT64_MAX;
+        const int64_t vectors = uploads->vectors_at_us ? uploads->vectors_at_us : INT64_MAX;
+        if (now >= begin || now >= vectors) {
+            ret->vectors = now >= vectors;
+            if (now >= begin)
+                take_waiting_locked(uploads, ret);
+            break;
+        }
+        wait_until_locked(uploads, begin < vectors ? begin : vectors);
+    }
+    const bool more = !uploads->closed;
+    pthread_mutex_unlock(&uploads->lock);
+    return more;
+}
+
+static int64_t doubled(int64_t pause)
+{
+    return pause * 2 < PAUSE_MAX_US ? pause * 2 : PAUSE_MAX_US;
+}
+
+/* What a failed round was about waits again; those of its documents that are done will be passed over. */
+static void end_round(struct uploads *uploads, struct round *round, bool failed, bool vectors_missing)
 {
     pthread_mutex_lock(&uploads->lock);
-    while (wait && uploads->count == 0 && !uploads->closed)
-        pthread_cond_wait(&uploads->came, &uploads->lock);
-    int64_t *ids = uploads->closed ? NULL : uploads->waiting;
-    *ret_count = uploads->closed ? 0 : uploads->count;
-    if (ids) {
-        uploads->waiting = NULL;
-        uploads->count = uploads->capacity = 0;
+    uploads->taken = 0;
+    for (size_t i = 0; i < round->count && failed; i++) {
+        GROW(uploads->waiting, uploads->count, uploads->capacity);
+        uploads->waiting[uploads->count++] = round->ids[i];
+    }
+    const int64_t now = clock_monotonic_us();
+    uploads->not_before_us = failed ? now + uploads->round_pause : 0;
+    uploads->round_pause = failed ? doubled(uploads->round_pause) : PAUSE_US;
+    if (!vectors_missing) {
+        uploads->vectors_at_us = 0;
+        uploads->vectors_pause = PAUSE_US;
+    } else if (uploads->vectors_at_us == 0 || round->vectors) {
+        uploads->vectors_at_us = now + uploads->vectors_pause;
+        uploads->vectors_pause = doubled(uploads->vectors_pause);
     }
     pthread_mutex_unlock(&uploads->lock);
-    return ids;
+    free(round->ids);
 }
 
 /* The sources of the documents in one round. */
@@ -69,6 +139,19 @@ static ibid_code find_origin(struct ingest_host *host, struct origins *origins, 
     return IBID_OK;
 }
 
+/* A document whose source cannot be opened must not keep the others waiting. */
+static ibid_code refuse(struct ingest_host *host, int64_t document_id, const ibid_error *error,
+                        ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(host->metadata, TRANSACTION_WRITE, &transaction, err));
+    const ibid_code code = document_end(transaction, document_id, PROCESSING_FAILED,
+                                        ingest_stage_string(STAGE_FETCH), str_from(error->message), err);
+    if (code != IBID_OK)
+        return code == IBID_ENOTFOUND ? IBID_OK : code;
+    return transaction_commit(transaction_take(&transaction), err);
+}
+
 static ibid_code submit(struct pipeline *pipeline, struct origins *origins, int64_t document_id,
                         ibid_error *err)
 {
@@ -76,12 +159,20 @@ static ibid_code submit(struct pipeline *pipeline, struct origins *origins, int6
     AUTO_TRANSACTION *transaction = NULL;
     struct document document;
     TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
-    const ibid_code code = document_load(transaction, document_id, &arena, &document, err);
+    ibid_code code = document_load(transaction, document_id, &arena, &document, err);
     transaction_rollback(transaction_take(&transaction));
     if (code != IBID_OK)
         return code == IBID_ENOTFOUND ? IBID_OK : code;
+    if (document.processing_state != PROCESSING_PENDING &&
+        document.processing_state != PROCESSING_IN_PROGRESS)
+        return IBID_OK;
     struct origin *origin;
-    TRY(find_origin(pipeline->host, origins, document.source_id, &origin, err));
+    ibid_error error = {0};
+    code = find_origin(pipeline->host, origins, document.source_id, &origin, &error);
+    if (code != IBID_OK && !ibid_code_is_retryable(code))
+        return refuse(pipeline->host, document_id, &error, err);
+    if (code != IBID_OK)
+        return fail(err, code, "%s", error.message);
     struct work *work = work_new(origin, document.external_key, document_id);
     work->size = document.size;
     work->force = true;
@@ -89,23 +180,42 @@ static ibid_code submit(struct pipeline *pipeline, struct origins *origins, int6
     return IBID_OK;
 }
 
-static ibid_code work_off(struct uploads *uploads, struct pipeline *pipeline, int64_t *take_ids, size_t count,
+static ibid_code read_documents(struct uploads *uploads, struct pipeline *pipeline, struct origins *origins,
+                                struct round *round, ibid_error *err)
+{
+    while (round->count > 0) {
+        for (size_t i = 0; i < round->count; i++)
+            TRY(submit(pipeline, origins, round->ids[i], err));
+        pipeline_drain(pipeline);
+        TRY(pipeline_failure(pipeline, err));
+        pthread_mutex_lock(&uploads->lock);
+        take_waiting_locked(uploads, round);
+        pthread_mutex_unlock(&uploads->lock);
+    }
+    return IBID_OK;
+}
+
+static ibid_code embed_rest(struct pipeline *pipeline, struct origins *origins, ibid_error *err)
+{
+    struct origin *origin;
+    TRY(find_origin(pipeline->host, origins, UPLOAD_SOURCE_ID, &origin, err));
+    TRY(embed_backlog(pipeline, &origin->recipe, err));
+    pipeline_drain(pipeline);
+    return pipeline_failure(pipeline, err);
+}
+
+static ibid_code work_off(struct uploads *uploads, struct pipeline *pipeline, struct round *round, bool embed,
                           ibid_error *err)
 {
     struct origins origins = {0};
-    ibid_code code = IBID_OK;
-    while (take_ids && code == IBID_OK) {
-        for (size_t i = 0; i < count && code == IBID_OK; i++)
-            code = submit(pipeline, &origins, take_ids[i], err);
-        free(take_ids);
-        pipeline_drain(pipeline);
-        take_ids = code == IBID_OK ? take_waiting(uploads, false, &count) : NULL;
-    }
+    ibid_code code = read_documents(uploads, pipeline, &origins, round, err);
     pipeline_drain(pipeline);
+    if (code == IBID_OK && embed)
+        code = embed_rest(pipeline, &origins, err);
     for (size_t i = 0; i < origins.count; i++)
         origin_close(origins.items[i]);
     free(origins.items);
-    return code == IBID_OK ? pipeline_failure(pipeline, err) : code;
+    return code;
 }
 
 static void set_pipeline(struct uploads *uploads, struct pipeline *pipeline)
@@ -117,29 +227,51 @@ static void set_pipeline(struct uploads *uploads, struct pipeline *pipeline)
     pthread_mutex_unlock(&uploads->lock);
 }
 
-/* Threads of the pipeline live only while there is work. */
+static ibid_code work_round(struct uploads *uploads, struct round *round, bool embed, ibid_error *err)
+{
+    struct progress progress;
+    struct pipeline *pipeline;
+    progress_init(&progress);
+    ibid_code code = pipeline_open(uploads->ingest, &progress, 0, &pipeline, err);
+    if (code == IBID_OK) {
+        set_pipeline(uploads, pipeline);
+        code = work_off(uploads, pipeline, round, embed, err);
+        set_pipeline(uploads, NULL);
+        pipeline_close(pipeline);
+    }
+    progress_release(&progress);
+    return code;
+}
+
+/* Whether rows of the uploads' collection wait for a vector. */
+static bool lack_vectors(struct ingest_host *host)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    struct source source;
+    struct pending_row *rows;
+    size_t count;
+    return transaction_begin(host->metadata, TRANSACTION_READ, &transaction, NULL) == IBID_OK &&
+           source_load(transaction, UPLOAD_SOURCE_ID, &arena, &source, NULL) == IBID_OK &&
+           row_pending(transaction, source.collection_id, 0, 1, &arena, &rows, &count, NULL) == IBID_OK &&
+           count > 0;
+}
+
+/* Threads of the pipeline live only while there is work. A run embeds what lacks vectors at its own end. */
 static void *run_uploads(void *argument)
 {
     struct uploads *uploads = argument;
-    size_t count;
-    int64_t *ids;
-    while ((ids = take_waiting(uploads, true, &count))) {
-        struct progress progress;
-        struct pipeline *pipeline;
+    struct ingest_host *host = uploads->ingest->host;
+    struct round round;
+    while (take_round(uploads, &round)) {
         ibid_error error = {0};
-        progress_init(&progress);
-        ibid_code code = pipeline_open(uploads->ingest->host, &progress, 0, &pipeline, &error);
-        if (code == IBID_OK) {
-            set_pipeline(uploads, pipeline);
-            code = work_off(uploads, pipeline, ids, count, &error);
-            set_pipeline(uploads, NULL);
-            pipeline_close(pipeline);
-        } else {
-            free(ids);
-        }
-        progress_release(&progress);
+        ibid_code code = IBID_OK;
+        const bool embed = round.vectors && !ingest_is_running(uploads->ingest) && host->embedder(host);
+        if (round.count || embed)
+            code = work_round(uploads, &round, embed, &error);
         if (code != IBID_OK)
-            log_error("uploads cannot be indexed now, they stay pending: %s", error.message);
+            log_error("uploads cannot be indexed now, they are tried again: %s", error.message);
+        end_round(uploads, &round, code != IBID_OK, lack_vectors(host));
     }
     return NULL;
 }
@@ -162,7 +294,12 @@ struct uploads *uploads_new(struct ingest *ingest)
     struct uploads *uploads = xcalloc(1, sizeof *uploads);
     uploads->ingest = ingest;
     pthread_mutex_init(&uploads->lock, NULL);
-    pthread_cond_init(&uploads->came, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&uploads->came, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    uploads->round_pause = uploads->vectors_pause = PAUSE_US;
     return uploads;
 }
 
@@ -232,10 +369,17 @@ static ibid_code collect_metadata(const struct ingest_upload *upload, struct are
     return IBID_OK;
 }
 
+/* What an upload came to. */
+struct noted {
+    int64_t id;
+    bool replaced;
+    struct ledger_line before; /* without its texts; all zero when there was none */
+};
+
 static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *upload,
-                             const struct sha256 *sha256, int64_t size, int64_t *ret_id, bool *ret_replaced,
-                             ibid_error *err)
+                             const struct sha256 *sha256, int64_t size, struct noted *noted, ibid_error *err)
 {
+    bool known;
     AUTO_ARENA arena = ARENA_INIT;
     AUTO_TRANSACTION *transaction = NULL;
     const struct str key =
@@ -260,22 +404,24 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
     };
     TRY(collect_metadata(upload, &arena, &draft.metadata, err));
     TRY(transaction_begin(ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, key, ret_id, err));
-    *ret_replaced = *ret_id != 0;
-    if (*ret_replaced)
-        TRY(document_set_metadata(transaction, *ret_id, draft.metadata, err));
+    TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, key, &noted->id, err));
+    TRY(ledger_find(transaction, UPLOAD_SOURCE_ID, key, &arena, &noted->before, &known, err));
+    noted->replaced = noted->id != 0;
+    if (noted->replaced)
+        TRY(document_set_metadata(transaction, noted->id, draft.metadata, err));
     else
-        TRY(document_create(transaction, &draft, ret_id, err));
-    TRY(document_end(transaction, *ret_id, PROCESSING_PENDING, "", STR_EMPTY, err));
+        TRY(document_create(transaction, &draft, &noted->id, err));
+    TRY(document_end(transaction, noted->id, PROCESSING_PENDING, "", STR_EMPTY, err));
     const struct ledger_line line = {.source_id = UPLOAD_SOURCE_ID,
                                      .external_key = key,
-                                     .document_id = *ret_id,
+                                     .document_id = noted->id,
                                      .outcome = LEDGER_SEEN,
                                      .stage = STR_EMPTY,
                                      .reason = STR_EMPTY,
                                      .size = size,
                                      .modified_at = clock_now_us(),
                                      .version = STR_EMPTY,
+                                     .media_type = upload->media_type,
                                      .has_sha256 = true,
                                      .sha256 = *sha256,
                                      .extractor = STR_EMPTY,
@@ -290,20 +436,25 @@ ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *uploa
 {
     struct sha256 sha256;
     int64_t size;
+    struct noted noted = {0};
     TRY(check_name(upload->name, err));
     pthread_rwlock_rdlock(&ingest->uploading);
     ibid_code code =
         blob_store_put(ingest->host->blobs, upload->fd, ingest->host->max_file_size, &sha256, &size, err);
     if (code == IBID_OK)
-        code = note_upload(ingest, upload, &sha256, size, ret_document_id, ret_replaced, err);
+        code = note_upload(ingest, upload, &sha256, size, &noted, err);
     pthread_rwlock_unlock(&ingest->uploading);
     TRY(code);
-    enqueue(ingest->uploads, *ret_document_id);
+    enqueue(ingest->uploads, noted.id);
+    /* Other bytes may have been waiting, which nobody looks at any more. */
+    if (noted.before.has_sha256)
+        TRY(ingest_drop_blob(ingest, &noted.before.sha256, err));
+    *ret_document_id = noted.id;
+    *ret_replaced = noted.replaced;
     return IBID_OK;
 }
 
-/* ---- one document ----------------------------------------------------------------------------------------
- */
+/* ---- one document ------------------------------------------------------------------------------------- */
 
 /* The ledger remembers that there is something to do, whatever happens to this process. */
 static ibid_code note_retry(struct transaction *transaction, int64_t document_id, ibid_error *err)
@@ -359,8 +510,8 @@ ibid_code ingest_remove(struct ingest *ingest, int64_t document_id, struct remov
     TRY(document_remove(transaction, document_id, REASON_REMOVED_BY_REQUEST, &removal, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
     ingest->host->committed(ingest->host);
-    if (removal.blob_orphaned)
-        TRY(blob_store_remove(ingest->host->blobs, &removal.sha256, err));
+    for (size_t i = 0; i < removal.blob_count; i++)
+        TRY(ingest_drop_blob(ingest, &removal.blobs[i], err));
     *ret = removal;
     return IBID_OK;
 }

@@ -6,8 +6,13 @@ static const char foundation[] =
 #include "metadata_store/migrations/0001_foundation.sql.inc"
     ;
 
+static const char declared_type[] =
+#include "metadata_store/migrations/0002_declared_type.sql.inc"
+    ;
+
 const struct migration migrations[] = {
     {1, foundation},
+    {2, declared_type},
     {0, NULL},
 };
 

@@ -135,6 +135,11 @@ ibid_code document_end(struct transaction *transaction, int64_t id, enum process
 ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *ret_count,
                                      ibid_error *err) MUST_CHECK;
 
+/* The same for some documents, which a run began and did not finish; of those that are not in_progress any
+ * more nothing changes. */
+ibid_code document_reset(struct transaction *transaction, const int64_t *ids, size_t count,
+                         ibid_error *err) MUST_CHECK;
+
 /* The same bytes now live under another key of the same source. IBID_ECONFLICT when that is taken. */
 ibid_code document_move(struct transaction *transaction, int64_t id, struct str external_key,
                         struct str document_title, struct str source_url, struct str path,

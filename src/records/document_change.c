@@ -171,6 +171,21 @@ ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *r
                    err);
 }
 
+ibid_code document_reset(struct transaction *transaction, const int64_t *ids, size_t count, ibid_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        TRY(SQL_RUN(transaction,
+                    "UPDATE ledger SET outcome = 'seen' WHERE outcome = 'indexed' AND document_id IN"
+                    " (SELECT id FROM documents WHERE id = ?1 AND processing_state = 'in_progress')",
+                    err, ids[i]));
+        TRY(SQL_RUN(transaction,
+                    "UPDATE documents SET processing_state = 'pending', processing_stage = ''"
+                    " WHERE id = ?1 AND processing_state = 'in_progress'",
+                    err, ids[i]));
+    }
+    return IBID_OK;
+}
+
 /* ---- where it is and what it is called ---------------------------------------------------------- */
 
 ibid_code document_move(struct transaction *transaction, int64_t id, struct str external_key,

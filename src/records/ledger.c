@@ -32,7 +32,7 @@ static bool outcome_from_string(struct str string, enum ledger_outcome *ret)
 
 #define LEDGER_COLUMNS                                                                                  \
     "source_id, external_key, document_id, outcome, stage, reason, size, modified_at, version, sha256," \
-    " extractor, chunker, embedder, attempts, seen_run, updated_at"
+    " extractor, chunker, embedder, attempts, seen_run, updated_at, media_type"
 
 static ibid_code read_line(struct statement *statement, struct arena *arena, struct ledger_line *ret,
                            ibid_error *err)
@@ -52,6 +52,7 @@ static ibid_code read_line(struct statement *statement, struct arena *arena, str
         .attempts = statement_int(statement, 13),
         .seen_run = statement_int(statement, 14),
         .updated_at = statement_int(statement, 15),
+        .media_type = sql_str(statement, 16, arena),
     };
     if (!outcome_from_string(statement_text(statement, 3), &line.outcome))
         return fail(err, IBID_ECORRUPT, "the ledger has an unknown outcome");
@@ -168,15 +169,15 @@ ibid_code ledger_put(struct transaction *transaction, const struct ledger_line *
     TRY(statement_prepare(
         transaction,
         "INSERT INTO ledger (source_id, external_key, document_id, outcome, stage, reason, size,"
-        " modified_at, version, sha256, extractor, chunker, embedder, attempts, seen_run, updated_at)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-        " CASE WHEN ?4 = 'failed' THEN 1 ELSE 0 END, ?14, ?15)"
+        " modified_at, version, sha256, extractor, chunker, embedder, attempts, seen_run, updated_at,"
+        " media_type) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+        " CASE WHEN ?4 = 'failed' THEN 1 ELSE 0 END, ?14, ?15, ?16)"
         " ON CONFLICT (source_id, external_key) DO UPDATE SET document_id = excluded.document_id,"
         " outcome = excluded.outcome, stage = excluded.stage, reason = excluded.reason,"
         " size = excluded.size, modified_at = excluded.modified_at, version = excluded.version,"
         " sha256 = excluded.sha256, extractor = excluded.extractor, chunker = excluded.chunker,"
         " embedder = excluded.embedder, seen_run = excluded.seen_run,"
-        " updated_at = excluded.updated_at,"
+        " updated_at = excluded.updated_at, media_type = excluded.media_type,"
         " attempts = CASE excluded.outcome WHEN 'failed' THEN ledger.attempts + 1"
         " WHEN 'seen' THEN ledger.attempts ELSE 0 END",
         &statement, err));
@@ -195,6 +196,7 @@ ibid_code ledger_put(struct transaction *transaction, const struct ledger_line *
     sql_bind_str(statement, 13, line->embedder);
     statement_bind_int(statement, 14, line->seen_run);
     statement_bind_int(statement, 15, clock_now_us());
+    sql_bind_str(statement, 16, line->media_type);
     return statement_run(statement, err);
 }
 

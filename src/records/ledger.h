@@ -34,6 +34,7 @@ struct ledger_line {
     int64_t size;             /* as listed when the outcome came about; -1 unknown */
     int64_t modified_at;      /* the same; 0 unknown */
     struct str version;
+    struct str media_type; /* as the source declares it, or empty */
     bool has_sha256;
     struct sha256 sha256;                    /* of the bytes that the outcome is about */
     struct str extractor, chunker, embedder; /* versions and fingerprints it was made with */

@@ -10,29 +10,56 @@
 
 /* ---- deleting --------------------------------------------------------------------------------- */
 
-static ibid_code is_blob_orphaned(struct transaction *transaction, int64_t document_id,
-                                  struct removal *removal, ibid_error *err)
+ibid_code blob_is_wanted(struct transaction *transaction, const struct sha256 *sha256, bool *ret,
+                         ibid_error *err)
 {
     struct statement *statement;
-    TRY(SQL_PREPARE(transaction, "SELECT blob, sha256 FROM documents WHERE id = ?1", &statement, err,
-                    document_id));
+    TRY(statement_prepare(transaction,
+                          "SELECT EXISTS (SELECT 1 FROM documents WHERE sha256 = ?1 AND blob = 1)"
+                          " OR EXISTS (SELECT 1 FROM ledger l JOIN documents d ON d.id = l.document_id"
+                          " WHERE l.sha256 = ?1 AND l.outcome <> 'removed' AND d.blob = 1)",
+                          &statement, err));
+    sql_bind_sha256(statement, 1, true, sha256);
+    bool row;
+    int64_t wanted = 0;
+    TRY(sql_first_int(statement, &row, &wanted, err));
+    *ret = wanted;
+    return IBID_OK;
+}
+
+/* The bytes that the document has in the blob store, and those that the ledger says it is to have. */
+static ibid_code load_blobs(struct transaction *transaction, int64_t document_id, struct removal *removal,
+                            ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction,
+                    "SELECT d.blob, d.sha256, l.sha256 FROM documents d"
+                    " LEFT JOIN ledger l ON l.document_id = d.id WHERE d.id = ?1",
+                    &statement, err, document_id));
     bool row, has_sha256;
     TRY(statement_step(statement, &row, err));
     if (!row)
         return fail(err, IBID_ENOTFOUND, "there is no document %lld", (long long)document_id);
-    const bool blob = statement_int(statement, 0);
-    TRY(sql_sha256(statement, 1, &has_sha256, &removal->sha256, err));
+    for (int column = 1; column <= 2 && statement_int(statement, 0); column++) {
+        struct sha256 *blob = &removal->blobs[removal->blob_count];
+        TRY(sql_sha256(statement, column, &has_sha256, blob, err));
+        removal->blob_count += has_sha256 && !(removal->blob_count && sha256_equal(&removal->blobs[0], blob));
+    }
     statement_reset(statement);
-    if (!blob || !has_sha256)
-        return IBID_OK;
-    TRY(statement_prepare(
-        transaction, "SELECT EXISTS (SELECT 1 FROM documents WHERE sha256 = ?1 AND blob = 1 AND id <> ?2)",
-        &statement, err));
-    sql_bind_sha256(statement, 1, true, &removal->sha256);
-    statement_bind_int(statement, 2, document_id);
-    int64_t shared = 0;
-    TRY(sql_first_int(statement, &row, &shared, err));
-    removal->blob_orphaned = !shared;
+    return IBID_OK;
+}
+
+static ibid_code keep_orphaned_blobs(struct transaction *transaction, struct removal *removal,
+                                     ibid_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < removal->blob_count; i++) {
+        bool wanted;
+        TRY(blob_is_wanted(transaction, &removal->blobs[i], &wanted, err));
+        if (!wanted)
+            removal->blobs[count++] = removal->blobs[i];
+    }
+    removal->blob_count = count;
     return IBID_OK;
 }
 
@@ -56,7 +83,7 @@ ibid_code document_remove(struct transaction *transaction, int64_t document_id, 
 {
     struct removal removal = {0};
     commit_seq_next_document(transaction);
-    TRY(is_blob_orphaned(transaction, document_id, &removal, err));
+    TRY(load_blobs(transaction, document_id, &removal, err));
     AUTO_ID_LIST released = {0};
     TRY(content_remove_rows(transaction, document_id, 0, &released, &removal.rows, err));
     TRY(SQL_RUN(transaction, "DELETE FROM document_collections WHERE document_id = ?1", err, document_id));
@@ -65,6 +92,7 @@ ibid_code document_remove(struct transaction *transaction, int64_t document_id, 
     TRY(cached_answers_drop(transaction, document_id, err));
     TRY(note_in_ledger(transaction, document_id, reason, err));
     TRY(SQL_RUN(transaction, "DELETE FROM documents WHERE id = ?1", err, document_id));
+    TRY(keep_orphaned_blobs(transaction, &removal, err));
     TRY(embedding_release(transaction, released.ids, released.count, err));
     TRY(commit_seq_take(transaction, &removal.seq, err));
     *ret = removal;

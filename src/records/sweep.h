@@ -18,19 +18,24 @@
 #include "base/hash.h"
 #include "metadata_store/metadata_store.h"
 
-/* IBID_ENOTFOUND when there is none. *ret_blob_orphaned: the document's bytes were in the blob store and no
- * other document has the same: after commit the caller removes the blob `ret_sha256`. */
 struct removal {
     int64_t seq;  /* complete once every vector store has passed it and a sweep has run */
     int64_t rows; /* marked removed */
-    bool blob_orphaned;
-    struct sha256 sha256;
+    struct sha256
+        blobs[2];      /* bytes in the blob store that it alone had: after commit, and if they are still */
+    size_t blob_count; /* not wanted (blob_is_wanted), the caller removes them */
 };
+/* IBID_ENOTFOUND when there is none. */
 ibid_code document_remove(struct transaction *transaction, int64_t document_id, const char *reason,
                           struct removal *ret, ibid_error *err) MUST_CHECK;
 /* Whether anything of the document is left anywhere in the store but its ledger line and audit. */
 ibid_code document_is_gone(struct transaction *transaction, int64_t document_id, bool *ret,
                            ibid_error *err) MUST_CHECK;
+
+/* Whether the blob store has to keep these bytes: a document has them there, or the ledger names them as new
+ * bytes of one, which wait to be indexed or could not be. */
+ibid_code blob_is_wanted(struct transaction *transaction, const struct sha256 *sha256, bool *ret,
+                         ibid_error *err) MUST_CHECK;
 
 /* A vector store tells what it has applied (and made durable). Never goes back, but for a store that
  * was dropped: watermark_forget. */

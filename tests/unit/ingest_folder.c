@@ -338,6 +338,17 @@ static void a_long_document_is_stored_in_parts_and_shown_whole(void **state)
     end_place(&place);
 }
 
+static int64_t count_in_progress(struct place *place)
+{
+    static const int64_t workspaces[] = {DEFAULT_WORKSPACE_ID};
+    const struct scope scope = {.workspaces = workspaces, .workspace_count = 1};
+    int64_t counts[PROCESSING_STATE_COUNT];
+    struct transaction *transaction = reading(place);
+    assert_ok(document_count(transaction, &scope, counts, err));
+    transaction_rollback(transaction);
+    return counts[PROCESSING_IN_PROGRESS];
+}
+
 static void one_run_at_a_time(void **state)
 {
     struct place place = new_place("hash");
@@ -360,6 +371,7 @@ static void one_run_at_a_time(void **state)
     struct ingest_status status;
     assert_true(ingest_status(ingest, &status));
     assert_int_equal(status.state, RUN_CANCELED);
+    assert_int_equal(count_in_progress(&place), 0);
     status = run(&place); /* goes on where that stopped */
     assert_int_equal(status.progress.indexed + status.progress.unchanged, 300);
     assert_int_equal(collection_counts(&place).documents, 300);

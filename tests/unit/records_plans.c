@@ -107,6 +107,7 @@ static void use_documents(struct test_store *store, struct transaction *transact
         assert_ok(document_list(transaction, &scope, &queries[i], arena, &documents, &count, &more, err));
     assert_ok(document_count(transaction, &scope, counts, err));
     assert_ok(document_start(transaction, id, "x", err));
+    assert_ok(document_reset(transaction, &id, 1, err));
     assert_ok(document_reset_interrupted(transaction, &found, err));
     assert_ok(document_end(transaction, id, PROCESSING_FAILED, "x", STR("y"), err));
     assert_ok(document_move(transaction, id, STR("b"), STR("b"), STR(""), STR("b"), err));

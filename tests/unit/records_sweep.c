@@ -220,10 +220,56 @@ static void a_shared_blob_stays(void **state)
     assert_int_equal(count, 2);
     struct removal removal;
     assert_ok(document_remove(transaction, ids[0], "test", &removal, err));
-    assert_false(removal.blob_orphaned);
+    assert_int_equal(removal.blob_count, 0);
     assert_ok(document_remove(transaction, ids[1], "test", &removal, err));
-    assert_true(removal.blob_orphaned && sha256_equal(&removal.sha256, &hash));
+    assert_int_equal(removal.blob_count, 1);
+    assert_true(sha256_equal(&removal.blobs[0], &hash));
     assert_int_equal(document_remove(transaction, ids[1], "test", &removal, NULL), IBID_ENOTFOUND);
+}
+
+static void new_bytes_that_wait_are_wanted(void **state)
+{
+    struct test_store *store = *state;
+    AUTO_TRANSACTION *transaction = test_begin(store, TRANSACTION_WRITE);
+    const struct sha256 old = sha256_of("old", 3), new = sha256_of("new", 3);
+    const struct sha256 listed = sha256_of("listed", 6);
+    int64_t id;
+    bool wanted;
+    assert_ok(document_create(transaction,
+                              &(struct document){.source_id = UPLOAD_SOURCE_ID,
+                                                 .external_key = STR("a"),
+                                                 .has_sha256 = true,
+                                                 .sha256 = old,
+                                                 .blob = true,
+                                                 .size = 3},
+                              &id, err));
+    struct ledger_line line = {.source_id = UPLOAD_SOURCE_ID,
+                               .external_key = STR("a"),
+                               .document_id = id,
+                               .outcome = LEDGER_FAILED,
+                               .has_sha256 = true,
+                               .sha256 = new,
+                               .size = 3};
+    assert_ok(ledger_put(transaction, &line, err));
+    const int64_t folder = test_source(transaction, "/notes");
+    line = (struct ledger_line){.source_id = folder,
+                                .external_key = STR("a"),
+                                .document_id = test_document(transaction, folder, "a"),
+                                .outcome = LEDGER_INDEXED,
+                                .has_sha256 = true,
+                                .sha256 = listed};
+    assert_ok(ledger_put(transaction, &line, err));
+    assert_ok(blob_is_wanted(transaction, &old, &wanted, err));
+    assert_true(wanted);
+    assert_ok(blob_is_wanted(transaction, &new, &wanted, err));
+    assert_true(wanted);
+    assert_ok(blob_is_wanted(transaction, &listed, &wanted, err));
+    assert_false(wanted); /* the folder keeps them */
+    struct removal removal;
+    assert_ok(document_remove(transaction, id, "test", &removal, err));
+    assert_int_equal(removal.blob_count, 2);
+    assert_ok(blob_is_wanted(transaction, &new, &wanted, err));
+    assert_false(wanted);
 }
 
 /* ---- ledger and runs -------------------------------------------------------------------------- */
@@ -574,6 +620,7 @@ int main(void)
         TEST(a_sweep_has_a_limit),
         TEST(vectors_ahead_of_their_rows_are_kept_for_a_while),
         TEST(a_shared_blob_stays),
+        TEST(new_bytes_that_wait_are_wanted),
         TEST(the_ledger_tells_what_became_of_each_thing),
         TEST(an_interrupted_run_is_told_from_one_under_way),
         TEST(metadata_can_be_filtered_by),

@@ -1,0 +1,450 @@
+/* Uploads among themselves: what is replaced while it is worked on, what waits and is taken up again, and
+ * whose bytes are kept. */
+#include "tests/test.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "ingest/blobs.h"
+#include "ingest/run.h"
+#include "ingest/upload.h"
+#include "instance/instance.h"
+#include "records/bootstrap.h"
+#include "records/chunk_record.h"
+#include "records/collection.h"
+#include "tests/folder.h"
+
+/* ---- an ingest whose surroundings are under the test's thumb ---- */
+
+struct bench {
+    char *root;
+    struct instance_settings *settings;
+    struct instance *instance;
+    struct ingest_settings ingest_settings;
+    struct blob_store blobs; /* passes on to the instance's */
+    struct ingest_host host;
+    struct ingest *ingest;
+    struct embedder *embedder;
+    _Atomic bool no_pool;     /* documents cannot be read here at the moment */
+    _Atomic bool no_embedder; /* likewise embedded */
+    bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
+    _Atomic int writes;
+    int uploads;             /* each has its number in its metadata */
+    const char *replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched; or NULL */
+};
+
+static struct bench *bench_of(const struct blob_store *blobs)
+{
+    return (struct bench *)((char *)(uintptr_t)blobs - offsetof(struct bench, blobs));
+}
+
+static struct bench *bench_of_host(const struct ingest_host *host)
+{
+    return (struct bench *)((char *)(uintptr_t)host - offsetof(struct bench, host));
+}
+
+static int64_t bring(struct bench *bench, const char *name, const char *text);
+
+static ibid_code put(struct blob_store *store, int fd, int64_t limit, struct sha256 *ret_hash,
+                     int64_t *ret_size, ibid_error *err)
+{
+    return blob_store_put(instance_blobs(bench_of(store)->instance), fd, limit, ret_hash, ret_size, err);
+}
+
+static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, bool verify, int *ret_fd,
+                           ibid_error *err)
+{
+    struct bench *bench = bench_of(store);
+    const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), hash, verify, ret_fd, err);
+    const char *replacement = bench->replacement;
+    bench->replacement = NULL;
+    if (replacement)
+        bring(bench, "notes.txt", replacement);
+    return code;
+}
+
+static ibid_code remove_blob(struct blob_store *store, const struct sha256 *hash, ibid_error *err)
+{
+    return blob_store_remove(instance_blobs(bench_of(store)->instance), hash, err);
+}
+
+static ibid_code list_blobs(struct blob_store *store,
+                            ibid_code (*each)(const struct sha256 *hash, int64_t size, void *context,
+                                              ibid_error *err),
+                            void *context, ibid_error *err)
+{
+    return blob_store_list(instance_blobs(bench_of(store)->instance), each, context, err);
+}
+
+static const struct blob_store_ops passing_on = {
+    .name = "passing on", .put = put, .open_blob = open_blob, .remove = remove_blob, .list = list_blobs};
+
+static ibid_code lend_extract_pool(struct ingest_host *host, struct extract_pool **ret, ibid_error *err)
+{
+    struct bench *bench = bench_of_host(host);
+    if (atomic_load(&bench->no_pool))
+        return fail(err, IBID_EUNAVAILABLE, "the test lends none");
+    return instance_extract_pool(bench->instance, ret, err);
+}
+
+static struct embedder *lend_embedder(struct ingest_host *host)
+{
+    struct bench *bench = bench_of_host(host);
+    if (bench->write_while_opening) {
+        AUTO_TRANSACTION *transaction = NULL;
+        assert_ok(transaction_begin(host->metadata, TRANSACTION_WRITE, &transaction, err));
+        bench->writes++;
+    }
+    return atomic_load(&bench->no_embedder) ? NULL : bench->embedder;
+}
+
+static const struct token_counter *lend_counter(struct ingest_host *host)
+{
+    return &bench_of_host(host)->embedder->token_counter;
+}
+
+static void note_commit(struct ingest_host *host)
+{
+    instance_committed(bench_of_host(host)->instance);
+}
+
+static int open_bench(void **state)
+{
+    static const char *const set[][2] = {
+        {"extract.sandbox", "auto"}, {"embedder.provider", "hash"}, {"embedder.hash.dimension", "64"}};
+    struct bench *bench = xcalloc(1, sizeof *bench);
+    bench->root = test_folder_new();
+    AUTO_FREE char *data = path_join(bench->root, "data");
+    bench->settings = instance_settings_new();
+    for (size_t i = 0; i < COUNT_OF(set); i++)
+        assert_ok(settings_set(instance_settings_table(bench->settings), str_from(set[i][0]),
+                               str_from(set[i][1]), "test", err));
+    assert_ok(instance_open(data, bench->settings, INSTANCE_CREATE, &bench->instance, err));
+    assert_ok(instance_settings_open_embedder(bench->settings, &bench->embedder, err));
+    bench->ingest_settings = (struct ingest_settings){.workers = 2,
+                                                      .commit_documents = 8,
+                                                      .commit_interval = 20000,
+                                                      .chunker = "structural",
+                                                      .chunk_size = 64,
+                                                      .heading_tokens = 8};
+    bench->blobs.ops = &passing_on;
+    bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
+                                       .blobs = &bench->blobs,
+                                       .compute = instance_compute(bench->instance),
+                                       .settings = &bench->ingest_settings,
+                                       .max_file_size = 1 << 20,
+                                       .extract_pool = lend_extract_pool,
+                                       .embedder = lend_embedder,
+                                       .counter = lend_counter,
+                                       .committed = note_commit};
+    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    *state = bench;
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    struct bench *bench = *state;
+    ingest_close(bench->ingest);
+    embedder_close(bench->embedder);
+    instance_close(bench->instance);
+    instance_settings_free(bench->settings);
+    test_folder_free(bench->root);
+    free(bench);
+    return 0;
+}
+
+static ibid_code try_bringing(struct bench *bench, const char *name, const char *media_type, const char *text,
+                              int64_t *ret_id, ibid_error *error)
+{
+    AUTO_FREE char *path = path_join(bench->root, "upload-XXXXXX");
+    const int fd = mkostemp(path, O_CLOEXEC);
+    AUTO_FREE char *metadata = xasprintf("{\"number\": %d}", ++bench->uploads);
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_ok(file_write_fd(fd, text, strlen(text), err));
+    const struct ingest_upload upload = {.fd = fd,
+                                         .name = str_from(name),
+                                         .media_type = str_from(media_type),
+                                         .title = STR_EMPTY,
+                                         .metadata = str_from(metadata),
+                                         .workspace_id = DEFAULT_WORKSPACE_ID,
+                                         .owner_id = OWNER_USER_ID};
+    bool replaced;
+    const ibid_code code = ingest_upload(bench->ingest, &upload, ret_id, &replaced, error);
+    close(fd);
+    return code;
+}
+
+static int64_t bring(struct bench *bench, const char *name, const char *text)
+{
+    int64_t id;
+    assert_ok(try_bringing(bench, name, "", text, &id, err));
+    return id;
+}
+
+static struct document load(struct bench *bench, int64_t id, struct arena *arena)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct document document;
+    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
+    assert_ok(document_load(transaction, id, arena, &document, err));
+    return document;
+}
+
+/* Waits for the document; its state, and its first chunk's text in *ret_text (may be NULL). */
+static enum processing_state settle(struct bench *bench, int64_t id, struct arena *arena,
+                                    struct str *ret_text)
+{
+    assert_ok(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
+    const struct document document = load(bench, id, arena);
+    if (ret_text) {
+        AUTO_TRANSACTION *transaction = NULL;
+        struct chunk_record chunk;
+        assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
+        assert_ok(chunk_record_at(transaction, id, DEFAULT_COLLECTION_ID, 0, arena, &chunk, err));
+        *ret_text = chunk.text;
+    }
+    return document.processing_state;
+}
+
+static bool is_kept(struct bench *bench, const char *text)
+{
+    const struct sha256 hash = sha256_of(text, strlen(text));
+    int fd;
+    const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), &hash, true, &fd, NULL);
+    if (code == IBID_OK)
+        close(fd);
+    return code == IBID_OK;
+}
+
+static ibid_code count_one(const struct sha256 *hash, int64_t size, void *context, ibid_error *err)
+{
+    ++*(size_t *)context;
+    return IBID_OK;
+}
+
+static size_t count_blobs(struct bench *bench)
+{
+    size_t count = 0;
+    assert_ok(blob_store_list(instance_blobs(bench->instance), count_one, &count, err));
+    return count;
+}
+
+static int64_t rows_without_vector(struct bench *bench)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct collection_counts counts;
+    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
+    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
+    return counts.pending_rows;
+}
+
+/* ---- replacing ---- */
+
+static void new_bytes_win_over_old_ones_that_are_worked_on(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str text;
+    bench->replacement = "Remember the bread.";
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
+    assert_true(str_is(text, "Remember the bread."));
+    const struct document document = load(bench, id, &arena);
+    const struct sha256 hash = sha256_of("Remember the bread.", 19);
+    assert_true(document.has_sha256 && sha256_equal(&document.sha256, &hash));
+    ingest_close(bench->ingest); /* all that is to be dropped is */
+    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    assert_true(is_kept(bench, "Remember the bread."));
+    assert_int_equal(count_blobs(bench), 1);
+}
+
+static void new_bytes_win_over_a_failure_of_old_ones(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str text;
+    bench->replacement = "Not empty any more.";
+    const int64_t id = bring(bench, "notes.txt", "");
+    assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
+    assert_true(str_is(text, "Not empty any more."));
+}
+
+static void the_same_bytes_with_other_metadata_are_an_upload_of_their_own(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    bench->replacement = "The same.";
+    const int64_t id = bring(bench, "notes.txt", "The same.");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    const struct str metadata = load(bench, id, &arena).metadata;
+    AUTO_JSON *object = NULL;
+    assert_ok(json_parse(metadata, &object, err));
+    assert_int_equal(json_integer_value(json_object_get(object, "number")), 2);
+    assert_true(is_kept(bench, "The same."));
+}
+
+static void a_replacement_has_its_own_size_and_type(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    int64_t id;
+    assert_ok(try_bringing(bench, "notes", "text/plain", "# No heading", &id, err));
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    struct document document = load(bench, id, &arena);
+    assert_int_equal(document.size, 12);
+    assert_true(str_is(document.media_type, "text/plain"));
+    assert_ok(try_bringing(bench, "notes", "text/markdown", "# A heading\n\nAnd more.", &id, err));
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    document = load(bench, id, &arena);
+    assert_int_equal(document.size, 22);
+    assert_true(str_is(document.media_type, "text/markdown"));
+    assert_true(str_is(document.document_title, "A heading"));
+}
+
+/* ---- whose bytes are kept ---- */
+
+static void note_finding(const char *problem, bool repaired, void *context)
+{
+    print_message("%s\n", problem);
+    ++*(size_t *)context;
+}
+
+static void bytes_of_a_failed_replacement_are_kept(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    size_t findings = 0;
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    bring(bench, "notes.txt", " \n");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
+    assert_ok(ingest_check_blobs(bench->ingest, true, NULL, note_finding, &findings, err));
+    assert_int_equal(findings, 0);
+    assert_true(is_kept(bench, "Remember the milk.") && is_kept(bench, " \n"));
+    struct removal removal;
+    assert_ok(ingest_remove(bench->ingest, id, &removal, err));
+    assert_int_equal(count_blobs(bench), 0);
+}
+
+static void bytes_that_another_upload_waits_with_are_kept(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str text;
+    const int64_t a = bring(bench, "a.txt", "The text of a.");
+    const int64_t b = bring(bench, "b.txt", "A text for both.");
+    assert_int_equal(settle(bench, a, &arena, NULL), PROCESSING_COMPLETED);
+    assert_int_equal(settle(bench, b, &arena, NULL), PROCESSING_COMPLETED);
+    atomic_store(&bench->no_pool, true);
+    bring(bench, "a.txt", "A text for nobody.");
+    bring(bench, "a.txt", "A text for both."); /* waits */
+    assert_false(is_kept(bench, "A text for nobody."));
+    struct removal removal;
+    assert_ok(ingest_remove(bench->ingest, b, &removal, err));
+    assert_true(is_kept(bench, "A text for both."));
+    atomic_store(&bench->no_pool, false);
+    assert_int_equal(settle(bench, a, &arena, &text), PROCESSING_COMPLETED);
+    assert_true(str_is(text, "A text for both."));
+    assert_true(is_kept(bench, "A text for both."));
+}
+
+/* ---- taken up again ---- */
+
+static void what_could_not_be_read_is_read_when_it_can_be(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    atomic_store(&bench->no_pool, true);
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + SECOND_US / 5, NULL),
+                     IBID_ETIMEOUT);
+    atomic_store(&bench->no_pool, false);
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+}
+
+static void what_was_published_without_vectors_gets_them(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    assert_int_equal(settle(bench, bring(bench, "first.txt", "One."), &arena, NULL), PROCESSING_COMPLETED);
+    assert_int_equal(rows_without_vector(bench), 0);
+    atomic_store(&bench->no_embedder, true);
+    assert_int_equal(settle(bench, bring(bench, "second.txt", "Two."), &arena, NULL), PROCESSING_COMPLETED);
+    assert_int_equal(rows_without_vector(bench), 1);
+    atomic_store(&bench->no_embedder, false);
+    const int64_t deadline = clock_monotonic_us() + 60 * SECOND_US;
+    while (rows_without_vector(bench) > 0 && clock_monotonic_us() < deadline)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_int_equal(rows_without_vector(bench), 0);
+}
+
+/* ---- beside others ---- */
+
+static void run_over(struct bench *bench, int64_t source_id)
+{
+    const struct ingest_request request = {.source_ids = &source_id, .source_count = 1};
+    struct ingest_status status;
+    int64_t run_id;
+    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(bench->ingest, &status));
+    assert_int_equal(status.state, RUN_COMPLETED);
+}
+
+static void the_end_of_a_run_leaves_the_work_of_others_alone(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_FREE char *folder = path_join(bench->root, "folder");
+    assert_ok(folder_make(folder, err));
+    int64_t source_id;
+    assert_ok(ingest_folder_source(bench->ingest, folder, NULL, &source_id, err));
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    AUTO_TRANSACTION *transaction = NULL;
+    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(document_start(transaction, id, "extract", err)); /* as if it were worked on */
+    assert_ok(transaction_commit(transaction_take(&transaction), err));
+    run_over(bench, source_id);
+    assert_int_equal(load(bench, id, &arena).processing_state, PROCESSING_IN_PROGRESS);
+}
+
+/* Whoever opens the embedder must not keep others from writing. */
+static void the_embedder_is_opened_outside_of_transactions(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    bench->write_while_opening = true;
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    assert_true(bench->writes > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(new_bytes_win_over_old_ones_that_are_worked_on),
+        TEST(new_bytes_win_over_a_failure_of_old_ones),
+        TEST(the_same_bytes_with_other_metadata_are_an_upload_of_their_own),
+        TEST(a_replacement_has_its_own_size_and_type),
+        TEST(bytes_of_a_failed_replacement_are_kept),
+        TEST(bytes_that_another_upload_waits_with_are_kept),
+        TEST(what_could_not_be_read_is_read_when_it_can_be),
+        TEST(what_was_published_without_vectors_gets_them),
+        TEST(the_end_of_a_run_leaves_the_work_of_others_alone),
+        TEST(the_embedder_is_opened_outside_of_transactions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
