@@ -82,19 +82,34 @@ ibid_code instance_settings_open_embedder(const struct instance_settings *settin
     return embedder_open(ops, &(struct embedder_context){.net = &settings->net}, options, ret, err);
 }
 
+/* Reading a model takes seconds, and one on another machine may not answer: the lock is not held meanwhile.
+ */
+static void try_embedder_locked(struct instance *instance)
+{
+    struct embedder *embedder = NULL;
+    ibid_error error = {0};
+    instance->embedder_opening = true;
+    pthread_mutex_unlock(&instance->lock);
+    const ibid_code code = instance_settings_open_embedder(instance->settings, &embedder, &error);
+    pthread_mutex_lock(&instance->lock);
+    instance->embedder_opening = false;
+    instance->embedder_error = error;
+    instance->embedder_tried_us = clock_monotonic_us();
+    if (code == IBID_OK)
+        instance->embedder = embedder;
+    pthread_cond_broadcast(&instance->embedder_tried);
+}
+
+/* The first try is waited for; while a later one is under way, the failure before it is the answer. */
 ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ibid_error *err)
 {
     pthread_mutex_lock(&instance->lock);
-    const int64_t now = clock_monotonic_us();
-    const bool try_now =
-        instance->embedder_tried_us == 0 || now - instance->embedder_tried_us > EMBEDDER_RETRY_S * SECOND_US;
-    if (!instance->embedder && try_now) {
-        instance->embedder_error = (ibid_error){0};
-        instance->embedder_tried_us = now;
-        if (instance_settings_open_embedder(instance->settings, &instance->embedder,
-                                            &instance->embedder_error) != IBID_OK)
-            instance->embedder = NULL;
-    }
+    while (instance->embedder_opening && instance->embedder_tried_us == 0)
+        pthread_cond_wait(&instance->embedder_tried, &instance->lock);
+    const int64_t since = clock_monotonic_us() - instance->embedder_tried_us;
+    if (!instance->embedder && !instance->embedder_opening &&
+        (instance->embedder_tried_us == 0 || since > EMBEDDER_RETRY_S * SECOND_US))
+        try_embedder_locked(instance);
     ibid_code code = IBID_OK;
     if (instance->embedder)
         *ret = instance->embedder;
@@ -181,6 +196,7 @@ ibid_code instance_open(const char *folder, const struct instance_settings *sett
     instance->settings = settings;
     instance->compute = slots_new(thread_core_count());
     pthread_mutex_init(&instance->lock, NULL);
+    pthread_cond_init(&instance->embedder_tried, NULL);
     const ibid_code code = open_parts(instance, mode, err);
     if (code != IBID_OK) {
         instance_close(instance);
@@ -204,6 +220,7 @@ void instance_close(struct instance *instance)
     metadata_store_close(instance->metadata);
     slots_free(instance->compute);
     pthread_mutex_destroy(&instance->lock);
+    pthread_cond_destroy(&instance->embedder_tried);
     free(instance->folder);
     free(instance);
 }

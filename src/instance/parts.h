@@ -22,6 +22,8 @@ struct instance {
     pthread_mutex_t lock; /* of all below */
     struct extract_pool *extract_pool;
     struct embedder *embedder;
+    pthread_cond_t embedder_tried;
+    bool embedder_opening;     /* a thread does, without the lock */
     ibid_error embedder_error; /* of the last try */
-    int64_t embedder_tried_us;
+    int64_t embedder_tried_us; /* 0: never */
 };
