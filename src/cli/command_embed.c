@@ -1,10 +1,13 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,7 +17,7 @@
 #include "cli/command.h"
 
 enum {
-    BATCH_LINES = 512,
+    BATCH_LINES = 128, /* so that progress and Ctrl-C come soon */
     BATCH_BYTES = 4 * 1024 * 1024,
     LINE_LIMIT = 1024 * 1024, /* bytes */
     WORKERS_LIMIT = 64,
@@ -92,30 +95,32 @@ struct job {
 
     pthread_mutex_t lock; /* of what follows */
     struct str rest;      /* lines not taken yet */
-    bool at_end;
-    size_t taken, done; /* lines */
-    ibid_code code;     /* of the first failure */
+    size_t taken, done;   /* lines */
+    size_t done_bytes;
+    unsigned working; /* workers */
+    ibid_code code;   /* of the first failure */
     ibid_error error;
 };
 
 struct batch {
     size_t first, count;
+    size_t bytes; /* of the lines and their ends */
     struct str lines[BATCH_LINES];
 };
 
 /* The next lines in order; false when there are none. A line end closes a line, so that "a\n" is one line. */
 static bool take_batch(struct job *job, struct batch *batch)
 {
-    size_t bytes = 0;
     pthread_mutex_lock(&job->lock);
     batch->first = job->taken;
-    batch->count = 0;
-    while (job->code == IBID_OK && job->rest.size > 0 && batch->count < BATCH_LINES && bytes < BATCH_BYTES) {
+    batch->count = batch->bytes = 0;
+    while (job->code == IBID_OK && job->rest.size > 0 && batch->count < BATCH_LINES &&
+           batch->bytes < BATCH_BYTES) {
         const size_t end = str_find(job->rest, '\n');
         struct str line = str_slice(job->rest, 0, end);
         if (str_ends_with(line, "\r"))
             line.size--;
-        bytes += line.size;
+        batch->bytes += end + 1;
         batch->lines[batch->count++] = line;
         job->rest = str_slice(job->rest, end + 1, job->rest.size);
     }
@@ -189,6 +194,7 @@ static void *work(void *argument)
         const ibid_code code = embed_batch(job, batch, rows, &error);
         pthread_mutex_lock(&job->lock);
         job->done += batch->count;
+        job->done_bytes += batch->bytes;
         if (code != IBID_OK && job->code == IBID_OK) {
             job->code = code;
             job->error = error;
@@ -197,7 +203,43 @@ static void *work(void *argument)
     }
     free(rows);
     free(batch);
+    pthread_mutex_lock(&job->lock);
+    job->working--;
+    pthread_mutex_unlock(&job->lock);
     return NULL;
+}
+
+/* How far the workers are; false when all have ended. */
+static bool read_progress(struct job *job, size_t total_bytes, int64_t started, struct progress_state *ret)
+{
+    const double spent = (double)(clock_monotonic_us() - started) / (double)SECOND_US;
+    pthread_mutex_lock(&job->lock);
+    const double lines = (double)job->done, share = (double)job->done_bytes / (double)total_bytes;
+    const bool working = job->working > 0;
+    pthread_mutex_unlock(&job->lock);
+    /* How many lines there are is known from their length so far. */
+    *ret = (struct progress_state){
+        .what = "lines",
+        .done = lines,
+        .total = share > 0 ? lines / share : 0,
+        .per_second = spent > 1 ? lines / spent : (double)NAN,
+        .seconds_left = share > 0 && spent > 1 ? spent / share * (1 - share) : (double)NAN,
+    };
+    return working;
+}
+
+static void follow(struct job *job, size_t total_bytes, int64_t started)
+{
+    enum { LOOK_MS = 100 };
+    const struct global_options *global = &job->invocation->global;
+    struct progress progress = {.terminal = &job->invocation->terminal,
+                                .quiet = global->quiet || global->json};
+    struct progress_state state;
+    while (read_progress(job, total_bytes, started, &state)) {
+        progress_show(&progress, &state);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    }
+    progress_clear(&progress);
 }
 
 static ibid_code finish(struct job *job, int64_t started, ibid_error *err)
@@ -229,11 +271,13 @@ static ibid_code embed_lines(struct invocation *invocation, struct str text, int
     AUTO_JSON *answer = NULL;
     struct job job = {.invocation = invocation, .output = output, .rest = text};
     TRY(ask_model(invocation, &job.model, &answer, err));
+    job.working = (unsigned)job.model.workers;
     const int64_t started = clock_monotonic_us();
     pthread_t threads[WORKERS_LIMIT];
     pthread_mutex_init(&job.lock, NULL);
     for (size_t i = 0; i < job.model.workers; i++)
         thread_start(&threads[i], "embed", work, &job);
+    follow(&job, text.size, started);
     for (size_t i = 0; i < job.model.workers; i++)
         pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&job.lock);
@@ -244,6 +288,7 @@ static ibid_code embed_file(struct invocation *invocation, ibid_error *err)
 {
     const struct embed_options *options = invocation->parameters;
     struct file_map map;
+    struct stat status;
     if (!options->output)
         return fail(err, IBID_EINVAL, "--lines needs --output FILE for the vectors");
     TRY(file_map_open(options->lines, &map, err));
@@ -253,8 +298,11 @@ static ibid_code embed_file(struct invocation *invocation, ibid_error *err)
         code = fail_errno(err, errno, "cannot create %s", options->output);
     else
         code = embed_lines(invocation, (struct str){map.data ? map.data : "", map.size}, output, err);
+    const bool is_file = output >= 0 && fstat(output, &status) == 0 && S_ISREG(status.st_mode);
     if (output >= 0 && close(output) != 0 && code == IBID_OK)
         code = fail_errno(err, errno, "cannot write %s", options->output);
+    if (is_file && code != IBID_OK) /* rows are missing in it that nobody could tell */
+        unlink(options->output);
     file_map_close(&map);
     return code;
 }
@@ -296,7 +344,9 @@ const struct command command_embed = {
     .arguments = "[TEXT...]",
     .argument_max = 4096,
     .summary = "Turn texts into vectors",
-    .text = "Prints the vector of each TEXT, one a line, or writes those of a file's lines as raw floats.",
+    .text = "Prints the vector of each TEXT, one a line, or writes those of a file's lines as raw floats. "
+            "Ctrl-C stops "
+            "it; a file of vectors that is not whole is removed.",
     .examples = "ibid embed \"a sentence\"\n"
                 "ibid embed --lines sentences.txt --output vectors.f32",
     .parameters = embed_table,

@@ -172,7 +172,7 @@ static ibid_code run_verify(struct invocation *invocation, ibid_error *err)
     AUTO_JSON *body = json_object(), *answer = NULL;
     AUTO_BUFFER out = BUFFER(16 * 1024 * 1024);
     parameters_to_json(verify_parameters, parameters, body);
-    TRY(door_call(invocation->door, "POST", "/api/v1/verify", body, &answer, err));
+    TRY(call_with_progress(invocation, "/api/v1/verify", body, &answer, err));
     const bool good = json_is_true(json_object_get(answer, parameters->document ? "gone" : "clean"));
     if (invocation->global.json) {
         print_json(answer);
@@ -193,17 +193,21 @@ static ibid_code run_verify(struct invocation *invocation, ibid_error *err)
                       parameters->repair ? " beyond repair" : ": try 'ibid verify --repair'");
 }
 
+static const char *const task_is_set[] = {"task", NULL};
+
 const struct command command_verify = {
     .name = "verify",
     .summary = "Check what is stored, and repair it",
     .text = "Reads the records, the index and the kept files, and names what is damaged. What can be made "
             "anew from "
-            "what is intact (the whole search index can) is repaired with --repair, while searching goes on.",
+            "what is intact (the whole search index can) is repaired with --repair, while searching goes on. "
+            "Ctrl-C stops it.",
     .examples = "ibid verify\n"
                 "ibid verify --repair\n"
                 "ibid verify --document 42  # after 'ibid rm 42': prove that it is gone",
     .parameters = verify_parameters,
     .parameters_size = sizeof(struct verify_parameters),
+    .hidden = task_is_set,
     .shares_data = true,
     .run = run_verify,
 };

@@ -135,7 +135,7 @@ static ibid_code run_eval(struct invocation *invocation, ibid_error *err)
     AUTO_BUFFER out = BUFFER(64 * 1024);
     TRY(absolute_path(invocation, invocation->arguments[0], &parameters->path, err));
     parameters_to_json(eval_parameters, parameters, body);
-    TRY(door_call(invocation->door, "POST", "/api/v1/eval", body, &answer, err));
+    TRY(call_with_progress(invocation, "/api/v1/eval", body, &answer, err));
     if (invocation->global.json) {
         print_json(answer);
         return IBID_OK;
@@ -154,6 +154,8 @@ static ibid_code run_eval(struct invocation *invocation, ibid_error *err)
     return IBID_OK;
 }
 
+static const char *const path_and_task[] = {"path", "task", NULL};
+
 const struct command command_eval = {
     .name = "eval",
     .arguments = "FOLDER",
@@ -162,11 +164,11 @@ const struct command command_eval = {
     .summary = "Measure relevance on a judged collection",
     .text = "FOLDER holds corpus.jsonl, queries.jsonl and qrels.tsv in the BEIR layout. Prints nDCG@10, "
             "Recall@100 and "
-            "MRR@10 of searching by word, by meaning, and by both. Nothing is stored.",
+            "MRR@10 of searching by word, by meaning, and by both. Nothing is stored; Ctrl-C stops it.",
     .examples = "ibid eval data/cranfield\n"
                 "ibid eval data/cranfield --json | jq '.hybrid[\"ndcg@10\"]'",
     .parameters = eval_parameters,
     .parameters_size = sizeof(struct eval_parameters),
-    .hidden = path_is_an_argument,
+    .hidden = path_and_task,
     .run = run_eval,
 };

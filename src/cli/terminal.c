@@ -272,10 +272,14 @@ static void append_numbers(struct buffer *out, const struct progress_state *stat
 {
     char done[32], total[32], left[32];
     format_count((int64_t)state->done, done);
+    if (state->stage)
+        buffer_printf(out, "%s: ", state->stage);
     if (state->total > 0)
-        buffer_printf(out, "%s of %s %s", done, format_count((int64_t)state->total, total), state->what);
+        buffer_printf(out, "%s of %s", done, format_count((int64_t)state->total, total));
     else
-        buffer_printf(out, "%s %s", done, state->what);
+        buffer_append_string(out, done);
+    if (*state->what)
+        buffer_printf(out, " %s", state->what);
     if (isfinite(state->per_second) && state->per_second > 0)
         buffer_printf(out, state->per_second < 10 ? ", %.1f/s" : ", %.0f/s", state->per_second);
     if (isfinite(state->seconds_left) && state->seconds_left >= 1)

@@ -66,7 +66,8 @@ struct progress {
 };
 
 struct progress_state {
-    const char *what;    /* "documents", "MB" */
+    const char *stage;   /* "comparing", or NULL */
+    const char *what;    /* "documents", "MB"; may be "" */
     double done, total;  /* total 0: unknown */
     double per_second;   /* NAN: unknown */
     double seconds_left; /* NAN: unknown */

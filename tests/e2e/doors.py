@@ -298,6 +298,34 @@ def test_eval_reads_judged_collections():
     assert "qrels" in run("eval", docs, status=3)[1] or True
 
 
+def large_collection():
+    """A judged collection that takes long enough to be interrupted."""
+    folder = root / "large"
+    if not folder.exists():
+        folder.mkdir()
+        lines = [json.dumps({"_id": str(i), "text": " ".join(f"word{(i * j) % 5000}" for j in range(200))}) for i in range(8000)]
+        (folder / "corpus.jsonl").write_text("\n".join(lines))
+        (folder / "queries.jsonl").write_text("\n".join(json.dumps({"_id": f"q{i}", "text": f"word{i}"}) for i in range(500)))
+        (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i}\t1\n" for i in range(500)))
+        (folder / "lines").write_text("\n".join(lines * 4))
+    return folder
+
+
+def interrupt_on_a_terminal(*arguments, after):
+    out = on_a_terminal(*arguments, keys=(after, "\x03"), status=130)
+    assert after in out, out
+    return out
+
+
+def test_long_work_shows_progress_and_can_be_stopped():
+    folder, output = large_collection(), root / "vectors"
+    interrupt_on_a_terminal("eval", folder, after=" of 8,000")
+    interrupt_on_a_terminal("embed", "--lines", folder / "lines", "-o", output, after=" lines")
+    assert not output.exists()
+    _, error = run("embed", "--lines", docs / "walrus.txt", "-o", output, "--json")
+    assert error == "" and output.exists()
+
+
 def test_settings_have_origins():
     (data / "ibid.yaml").write_text("server:\n  port: 9001\nsearch:\n  bm25_b: 0.5\n")
     settings = {s["key"]: s for s in answer("config", "explain", "--set", "search.bm25_k1=1.1",
@@ -571,6 +599,26 @@ def test_commands_go_through_the_server():
     assert answer("search", "pelican")["hits"][0]["path"] == "new.txt"
     assert answer("extract", docs / "new.txt")["text"].strip() == "a pelican is a bird"
     assert "already" in run("serve", "--port", "0", status=5)[1]
+
+
+def test_hanging_up_stops_long_work():
+    folder = large_collection()
+
+    def under_way():
+        return [task["kind"] for task in server.ask("GET", "/api/v1/tasks", status=200)["tasks"]]
+
+    assert under_way() == []
+    evaluating = subprocess.Popen([PROGRAM, "eval", folder, "--json"], env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: under_way() == ["eval"], "the evaluation to begin")
+    evaluating.send_signal(signal.SIGINT)
+    out, error = evaluating.communicate(timeout=WAIT)
+    assert evaluating.returncode == 130 and out == "", (evaluating.returncode, out, error)
+    wait_until(lambda: under_way() == [], "the server to stop it")
+    interrupt_on_a_terminal("eval", folder, after=" of 8,000")
+    wait_until(lambda: under_way() == [], "the server to stop it")
+    assert server.ask("POST", "/api/v1/verify", {"task": "x" * 65}, status=400)["error"]["code"] == "invalid_request"
+    assert run("verify")[0] == "Everything is in order.\n"
 
 
 def test_many_clients_at_once():

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "api/rest/route.h"
+#include "api/rest/tasks.h"
 #include "records/row_feed.h"
 #include "search/search.h"
 
@@ -13,6 +14,7 @@ struct rest {
     struct arena arena; /* of the net policy */
     struct net_policy net_policy;
     struct model_job *model_job;
+    struct task_board tasks;
     unsigned char link_key[32]; /* for signed links: holds as long as the process */
 
     pthread_mutex_t lock; /* of what follows, which is made at the first need and then stays */

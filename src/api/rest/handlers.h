@@ -24,6 +24,8 @@ route_handler handle_models, handle_model_pull, handle_model_pull_status, handle
     handle_model_check, handle_embed;
 /* sources.c */
 route_handler handle_sources, handle_source_remove;
+/* tasks.c */
+route_handler handle_tasks;
 /* tokens.c */
 route_handler handle_tokens, handle_token_create, handle_token_revoke;
 /* tools.c */
@@ -46,5 +48,7 @@ struct searcher *rest_searcher(struct rest *rest);
 const struct search_settings *rest_search_settings(const struct rest *rest);
 /* A key of this process for signed links. */
 const unsigned char *rest_link_key(const struct rest *rest, size_t *ret_size);
+struct task_board;
+struct task_board *rest_task_board(struct rest *rest);
 struct model_job;
 struct model_job *rest_model_job(struct rest *rest);

@@ -282,6 +282,22 @@ static void set_info(json_t *answer, const struct embedder_info *info)
     json_set_int(answer, "concurrency", info->concurrency);
 }
 
+/* In slices, between which a caller who has gone is noticed. */
+static ibid_code embed_all(struct rest_call *call, struct embedder *embedder, enum embed_purpose purpose,
+                           const struct str *texts, size_t count, float *vectors, ibid_error *err)
+{
+    enum { SLICE_AT_LEAST = 64 };
+    const size_t best = embedder->info.batch_size, slice = best > SLICE_AT_LEAST ? best : SLICE_AT_LEAST;
+    for (size_t done = 0; done < count; done += slice) {
+        const size_t now = count - done < slice ? count - done : slice;
+        if (atomic_load(call->http->cancel))
+            return fail(err, IBID_ECANCELED, "stopped after %zu of %zu texts", done, count);
+        TRY(embedder_embed(embedder, purpose, texts + done, now, vectors + done * embedder->info.dimension,
+                           err));
+    }
+    return IBID_OK;
+}
+
 ibid_code handle_embed(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     enum { TEXT_LIMIT = 4096 };
@@ -297,8 +313,7 @@ ibid_code handle_embed(struct rest_call *call, struct http_reply *reply, ibid_er
     struct str *texts = ARENA_ARRAY(call->arena, struct str, count + 1);
     for (size_t i = 0; i < count; i++)
         texts[i] = str_from(parameters->texts.items[i]);
-    if (count > 0)
-        TRY(embedder_embed(embedder, (enum embed_purpose)parameters->purpose, texts, count, vectors, err));
+    TRY(embed_all(call, embedder, (enum embed_purpose)parameters->purpose, texts, count, vectors, err));
     json_t *answer = json_object(), *array = json_array();
     set_info(answer, &embedder->info);
     for (size_t i = 0; i < count; i++)

@@ -11,6 +11,13 @@
         .help = "Collection, by its number."                                                \
     }
 
+/* Of what takes long. */
+#define TASK(owner)                                                                             \
+    {                                                                                           \
+        .name = "task", .type = OPTION_STRING, .offset = FIELD(owner, task),                    \
+        .help = "A name of your choice, by which GET /api/v1/tasks tells how far this call is." \
+    }
+
 const struct option search_parameters[] = {
     {.name = "query",
      .type = OPTION_LIST,
@@ -322,6 +329,7 @@ const struct option verify_parameters[] = {
      .high = 9e18,
      .placeholder = "ID",
      .help = "Instead, prove that nothing is left of this deleted document."},
+    TASK(verify_parameters),
     OPTION_END,
 };
 
@@ -379,6 +387,7 @@ const struct option eval_parameters[] = {
      .type = OPTION_STRING,
      .offset = FIELD(eval_parameters, path),
      .help = "Folder with corpus.jsonl, queries.jsonl and qrels.tsv, as an absolute path."},
+    TASK(eval_parameters),
     OPTION_END,
 };
 

@@ -68,6 +68,7 @@ extern const struct option retry_parameters[];
 struct verify_parameters {
     bool repair;
     int64_t document;
+    const char *task;
 };
 extern const struct option verify_parameters[];
 
@@ -87,6 +88,7 @@ extern const struct option embed_parameters[];
 
 struct eval_parameters {
     const char *path;
+    const char *task;
 };
 extern const struct option eval_parameters[];
 

@@ -41,6 +41,7 @@ ibid_code rest_open(const struct rest_settings *settings, struct rest **ret, ibi
         .common_headers = dispatch_common_headers,
     };
     randombytes_buf(rest->link_key, sizeof rest->link_key);
+    pthread_mutex_init(&rest->tasks.lock, NULL);
     pthread_mutex_init(&rest->lock, NULL);
     *ret = rest;
     return IBID_OK;
@@ -57,6 +58,7 @@ void rest_close(struct rest *rest)
     extract_pool_close(rest->extract_pool);
     embedder_close(rest->embedder);
     pthread_mutex_destroy(&rest->lock);
+    pthread_mutex_destroy(&rest->tasks.lock);
     sodium_memzero(rest->link_key, sizeof rest->link_key);
     arena_release(&rest->arena);
     free(rest);
@@ -186,6 +188,11 @@ const unsigned char *rest_link_key(const struct rest *rest, size_t *ret_size)
 {
     *ret_size = sizeof rest->link_key;
     return rest->link_key;
+}
+
+struct task_board *rest_task_board(struct rest *rest)
+{
+    return &rest->tasks;
 }
 
 struct model_job *rest_model_job(struct rest *rest)

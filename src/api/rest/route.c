@@ -32,6 +32,9 @@ const struct route routes[] = {
     {"POST", "/api/v1/verify", NEED_ADMIN, .data = DATA_EXISTING, JSON(verify_parameters, SMALL_BODY),
      .handle = handle_verify, .summary = "Checks what is stored, and repairs it if asked."},
 
+    {"GET", "/api/v1/tasks", NEED_ADMIN, .handle = handle_tasks,
+     .summary = "Long calls under way (verify, eval) and how far they are."},
+
     {"POST", "/api/v1/search", NEED_USER, .data = DATA_EXISTING, JSON(search_parameters, SMALL_BODY),
      .other_members = search_other_members, .handle = handle_search,
      .summary = "Passages that answer a query, best first."},

@@ -3,6 +3,8 @@
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "api/rest/render.h"
+#include "api/rest/tasks.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/metric.h"
 #include "ingest/run.h"
@@ -198,22 +200,33 @@ static ibid_code verify_absence(struct rest_call *call, int64_t document_id, str
     return IBID_OK;
 }
 
-static bool caller_has_gone(void *call)
+/* In slices, between which a caller who has gone is noticed. */
+static ibid_code compact(struct rest_call *call, ibid_error *err)
 {
-    return atomic_load(((const struct rest_call *)call)->http->cancel);
+    ibid_code code;
+    do {
+        if (atomic_load(call->http->cancel))
+            return fail(err, IBID_ECANCELED, "stopped");
+        code = instance_compact(call->instance, clock_monotonic_us() + SECOND_US, err);
+    } while (code == IBID_ETIMEOUT);
+    return code;
 }
 
 ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     const struct verify_parameters *parameters = call->parameters;
-    const struct watch watch = {.stopped = caller_has_gone, .context = call};
+    struct noted_task task;
     struct instance_finding *findings;
     size_t count;
     if (parameters->document != 0) {
-        TRY(instance_compact(call->instance, 0, err));
+        TRY(compact(call, err));
         return verify_absence(call, parameters->document, reply, err);
     }
-    TRY(instance_verify(call->instance, parameters->repair, &watch, call->arena, &findings, &count, err));
+    TRY(noted_task_begin(&task, call, "verify", parameters->task, err));
+    const ibid_code code =
+        instance_verify(call->instance, parameters->repair, &task.watch, call->arena, &findings, &count, err);
+    noted_task_end(&task);
+    TRY(code);
     json_t *answer = json_object(), *array = json_array();
     bool clean = true;
     for (size_t i = 0; i < count; i++) {

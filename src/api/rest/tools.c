@@ -7,6 +7,7 @@
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "api/rest/render.h"
+#include "api/rest/tasks.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "extract/extract.h"
@@ -72,21 +73,33 @@ static json_t *render_scores(const struct eval_scores *scores)
     return object;
 }
 
+static void show_progress(const char *stage, size_t done, size_t total, void *context)
+{
+    const struct noted_task *task = context;
+    task->watch.show(task->watch.context, stage, (int64_t)done, (int64_t)total);
+}
+
 ibid_code handle_eval(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     const struct eval_parameters *parameters = call->parameters;
+    struct noted_task task;
     struct eval_options options = {.settings = rest_search_settings(call->rest),
+                                   .progress = show_progress,
+                                   .progress_context = &task,
                                    .cancel = call->http->cancel};
     struct eval_report report;
     ibid_error no_embedder = {0};
     TRY(check_path(parameters->path, err));
-    const ibid_code code = rest_embedder(call, &options.embedder, &no_embedder);
+    ibid_code code = rest_embedder(call, &options.embedder, &no_embedder);
     if (code != IBID_OK && code != IBID_EUNAVAILABLE) {
         if (err)
             *err = no_embedder;
         return code;
     }
-    TRY(eval_run(parameters->path, &options, &report, err));
+    TRY(noted_task_begin(&task, call, "eval", parameters->task, err));
+    code = eval_run(parameters->path, &options, &report, err);
+    noted_task_end(&task);
+    TRY(code);
     json_t *answer = json_object();
     json_set_int(answer, "documents", (int64_t)report.documents);
     json_set_int(answer, "queries", (int64_t)report.queries);
