@@ -95,17 +95,19 @@ struct page {
     size_t count, limit; /* one more than asked for: it tells whether another page follows */
 };
 
+/* What does not fit is looked at in memory of its own: a list keeps only what it shows. */
 static ibid_code fill_page(struct transaction *transaction, const struct scope *scope,
                            const struct document_query *query, const int64_t *ids, size_t count,
                            struct arena *arena, struct page *page, ibid_error *err)
 {
+    AUTO_ARENA scratch = ARENA_INIT;
     for (size_t i = 0; i < count && page->count < page->limit; i++) {
         struct document document;
         bool fits;
-        TRY(document_load(transaction, ids[i], arena, &document, err));
+        TRY(document_load(transaction, ids[i], &scratch, &document, err));
         TRY(matches(transaction, scope, query, &document, &fits, err));
         if (fits)
-            page->documents[page->count++] = document;
+            TRY(document_load(transaction, ids[i], arena, &page->documents[page->count++], err));
     }
     return IBID_OK;
 }

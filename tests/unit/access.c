@@ -86,6 +86,34 @@ static void a_scope_follows_memberships(void **state)
     assert_true(scope_is_empty(&scope));
 }
 
+static void a_list_keeps_only_what_it_shows(void **state)
+{
+    struct test_store *store = *state;
+    AUTO_TRANSACTION *transaction = test_begin(store, TRANSACTION_WRITE);
+    const int64_t source = test_source(transaction, "/notes");
+    size_t kept[2];
+    for (size_t round = 0; round < 2; round++) {
+        AUTO_ARENA arena = ARENA_INIT;
+        struct principal local;
+        struct document *documents;
+        size_t count;
+        bool more;
+        for (int i = 0; i < 50; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "Note %zu.%d", round, i);
+            test_document(transaction, source, name);
+        }
+        assert_ok(principal_local_owner(transaction, &store->arena, &local, err));
+        const struct scope all = scope_for(store, transaction, local);
+        const struct document_query query = {
+            .limit = 4, .processing_state = -1, .title_contains = STR("note 0.7")};
+        assert_ok(document_list(transaction, &all, &query, &arena, &documents, &count, &more, err));
+        assert_int_equal(count, 1);
+        kept[round] = arena.allocated;
+    }
+    assert_int_equal(kept[0], kept[1]); /* however many documents were looked at */
+}
+
 static void what_may_not_be_read_looks_missing(void **state)
 {
     struct test_store *store = *state;
@@ -308,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_scope_follows_memberships),
         TEST(what_may_not_be_read_looks_missing),
+        TEST(a_list_keeps_only_what_it_shows),
         TEST(lists_and_counts_show_only_what_may_be_read),
         TEST(roles_decide_who_may_change),
         TEST(a_workspace_keeps_one_owner),

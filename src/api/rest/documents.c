@@ -37,12 +37,13 @@ ibid_code handle_document(struct rest_call *call, struct http_reply *reply, ibid
     AUTO_TRANSACTION *transaction = NULL;
     struct scope scope;
     struct document document;
+    struct revision revision;
     TRY(call_read(call, &transaction, &scope, err));
     TRY(call_document(call, transaction, &scope, &document, err));
+    if (document.revision_id != 0)
+        TRY(revision_load(transaction, document.revision_id, call->arena, &revision, err));
     json_t *object = render_document(&document);
     if (document.revision_id != 0) {
-        struct revision revision;
-        TRY(revision_load(transaction, document.revision_id, call->arena, &revision, err));
         json_set_int(object, "text_size", revision.text_size);
         json_set_int(object, "page_count", revision.page_count);
         json_set_str(object, "extractor", revision.extractor);

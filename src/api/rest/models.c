@@ -210,8 +210,9 @@ ibid_code handle_model_pull(struct rest_call *call, struct http_reply *reply, ib
         return fail(err, IBID_EDENIED, "only the person at the server's machine may name its folders");
     pthread_mutex_lock(&job->lock);
     if (job->state == JOB_RUNNING) {
+        const char *name = job->entry->name;
         pthread_mutex_unlock(&job->lock);
-        return fail(err, IBID_ECONFLICT, "the model %s is being fetched", job->entry->name);
+        return fail(err, IBID_ECONFLICT, "the model %s is being fetched", name);
     }
     join_finished(job);
     job->entry = entry;
