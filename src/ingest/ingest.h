@@ -29,6 +29,7 @@ struct ingest_settings {
     int64_t chunk_size;       /* tokens */
     int64_t chunk_overlap;    /* percent */
     int64_t heading_tokens;
+    int64_t max_waiting; /* single documents (ingest/upload.h) accepted and not indexed yet */
 };
 extern const struct option_section ingest_section; /* "ingest" */
 

@@ -50,6 +50,13 @@ static const struct option ingest_options[] = {
      .low = 0,
      .high = 1024,
      .help = "At most so many tokens of title and headings are embedded before a chunk."},
+    {.name = "max_waiting",
+     .type = OPTION_INT,
+     .offset = offsetof(struct ingest_settings, max_waiting),
+     .default_text = "10000",
+     .low = 1,
+     .high = 10000000,
+     .help = "Uploads that may wait to be indexed; others are told to try again."},
     OPTION_END,
 };
 

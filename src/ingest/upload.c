@@ -289,6 +289,25 @@ static void enqueue(struct uploads *uploads, int64_t document_id)
     pthread_mutex_unlock(&uploads->lock);
 }
 
+/* Those that are let in at the same time may go over the limit by as many as they are. */
+static ibid_code check_room(struct uploads *uploads, ibid_error *err)
+{
+    enum { RETRY_S = 10 };
+    const int64_t limit = uploads->ingest->host->settings->max_waiting;
+    pthread_mutex_lock(&uploads->lock);
+    const size_t count = uploads->count + uploads->taken;
+    pthread_mutex_unlock(&uploads->lock);
+    if ((int64_t)count < limit)
+        return IBID_OK;
+    const ibid_code code =
+        fail(err, IBID_EBUSY,
+             "%zu documents wait to be indexed, the limit is %lld (ingest.max_waiting): try again later",
+             count, (long long)limit);
+    if (err)
+        err->retry_after_s = RETRY_S;
+    return code;
+}
+
 struct uploads *uploads_new(struct ingest *ingest)
 {
     struct uploads *uploads = xcalloc(1, sizeof *uploads);
@@ -438,6 +457,7 @@ ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *uploa
     int64_t size;
     struct noted noted = {0};
     TRY(check_name(upload->name, err));
+    TRY(check_room(ingest->uploads, err));
     pthread_rwlock_rdlock(&ingest->uploading);
     ibid_code code =
         blob_store_put(ingest->host->blobs, upload->fd, ingest->host->max_file_size, &sha256, &size, err);
@@ -475,6 +495,7 @@ static ibid_code note_retry(struct transaction *transaction, int64_t document_id
 ibid_code ingest_retry(struct ingest *ingest, int64_t document_id, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
+    TRY(check_room(ingest->uploads, err));
     TRY(transaction_begin(ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
     TRY(note_retry(transaction, document_id, err));
     TRY(transaction_commit(transaction_take(&transaction), err));

@@ -17,12 +17,13 @@ struct ingest_upload {
 };
 
 /* Keeps the bytes, makes the document (or gives the one of that name in the workspace new bytes) and returns
- * once both are durable; it is indexed in the background (ingest_wait_document). IBID_ETOOBIG above the size
- * limit. */
+ * once both are durable; it is indexed in the background (ingest_wait_document), sooner or later: what cannot
+ * be indexed at the moment is tried again. IBID_ETOOBIG above the size limit; IBID_EBUSY while as many as may
+ * (ingest.max_waiting) wait. */
 ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *upload, int64_t *ret_document_id,
                         bool *ret_replaced, ibid_error *err) MUST_CHECK;
 
-/* Reads, chunks and embeds one document again, in the background. IBID_ENOTFOUND. */
+/* Reads, chunks and embeds one document again, in the background. IBID_ENOTFOUND; IBID_EBUSY as above. */
 ibid_code ingest_retry(struct ingest *ingest, int64_t document_id, ibid_error *err) MUST_CHECK;
 
 /* Waits until the document is neither pending nor in progress; IBID_ETIMEOUT at clock_monotonic_us() ==

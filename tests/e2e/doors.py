@@ -554,6 +554,34 @@ def test_bad_uploads_are_refused():
     assert "big.txt" in error["message"] and error["code"] == "limit_exceeded"
 
 
+def test_only_so_many_uploads_at_a_time():
+    slow = []
+    for i in range(8):
+        body, headers = multipart([(f"slow-{i}.txt", b"slowly but surely")])
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT)
+        connection.putrequest("POST", "/api/v1/documents?wait=60s")
+        for name, value in {**headers, "Content-Length": len(body), "Authorization": f"Bearer {server.token}"}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        connection.send(body[:50])
+        slow.append((connection, body))
+    body, headers = multipart([("ninth.txt", b"one too many")])
+    upload = lambda: server.ask("POST", "/api/v1/documents?wait=60s", body, headers=headers)
+    refused = wait_until(lambda: (reply := upload()).get("error"), "a refusal")
+    assert refused["code"] == "busy" and "server.max_uploads" in refused["message"], refused
+    assert int(server.headers["Retry-After"]) > 0
+    made = []
+    for connection, body_of_slow in slow:
+        connection.send(body_of_slow[50:])
+        reply = connection.getresponse()
+        assert reply.status == 201, reply.read()
+        made += json.loads(reply.read())["documents"]
+        connection.close()
+    made += wait_until(lambda: upload().get("documents"), "room")
+    for document in made:
+        server.ask("DELETE", f"/api/v1/documents/{document['id']}", status=200)
+
+
 def test_indexing_by_rest():
     error = server.ask("POST", "/api/v1/indexing/trigger", {"url": "https://files.example.com/"}, status=501)["error"]
     assert "'http'" in error["message"], error

@@ -119,7 +119,8 @@ static int open_bench(void **state)
                                                       .commit_interval = 20000,
                                                       .chunker = "structural",
                                                       .chunk_size = 64,
-                                                      .heading_tokens = 8};
+                                                      .heading_tokens = 8,
+                                                      .max_waiting = 100};
     bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
                                        .blobs = instance_blobs(bench->instance),
                                        .compute = instance_compute(bench->instance),

@@ -134,7 +134,8 @@ static int open_bench(void **state)
                                                       .commit_interval = 20000,
                                                       .chunker = "structural",
                                                       .chunk_size = 64,
-                                                      .heading_tokens = 8};
+                                                      .heading_tokens = 8,
+                                                      .max_waiting = 100};
     bench->blobs.ops = &passing_on;
     bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
                                        .blobs = &bench->blobs,
@@ -388,6 +389,32 @@ static void what_was_published_without_vectors_gets_them(void **state)
     assert_int_equal(rows_without_vector(bench), 0);
 }
 
+static void only_so_many_wait(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    ibid_error error = {0};
+    int64_t id, other;
+    bench->ingest_settings.max_waiting = 2;
+    atomic_store(&bench->no_pool, true);
+    id = bring(bench, "1.txt", "One.");
+    bring(bench, "2.txt", "Two.");
+    assert_int_equal(try_bringing(bench, "3.txt", "", "Three.", &other, &error), IBID_EBUSY);
+    assert_non_null(strstr(error.message, "ingest.max_waiting"));
+    assert_true(error.retry_after_s > 0);
+    assert_int_equal(ingest_retry(bench->ingest, id, NULL), IBID_EBUSY);
+    assert_false(is_kept(bench, "Three."));
+    atomic_store(&bench->no_pool, false);
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    const int64_t deadline = clock_monotonic_us() + 60 * SECOND_US;
+    ibid_code code;
+    while ((code = try_bringing(bench, "3.txt", "", "Three.", &id, NULL)) == IBID_EBUSY &&
+           clock_monotonic_us() < deadline)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_int_equal(code, IBID_OK);
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+}
+
 /* ---- beside others ---- */
 
 static void run_over(struct bench *bench, int64_t source_id)
@@ -443,6 +470,7 @@ int main(void)
         TEST(bytes_that_another_upload_waits_with_are_kept),
         TEST(what_could_not_be_read_is_read_when_it_can_be),
         TEST(what_was_published_without_vectors_gets_them),
+        TEST(only_so_many_wait),
         TEST(the_end_of_a_run_leaves_the_work_of_others_alone),
         TEST(the_embedder_is_opened_outside_of_transactions),
     };

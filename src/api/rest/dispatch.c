@@ -222,8 +222,10 @@ static ibid_code prepare_body(struct rest_call *call, ibid_error *err)
     const struct upload_limits limits = {
         .file_size = call_settings(call)->server.max_file_size,
         .folder = instance_folder(call->instance),
+        .uploads = call_settings(call)->server.max_uploads,
     };
-    TRY(upload_open(http_headers_get(&call->http->headers, "content-type"), &limits, &call->upload, err));
+    TRY(upload_open(http_headers_get(&call->http->headers, "content-type"), &limits, &call->rest->uploads,
+                    &call->upload, err));
     call->http->sink = upload_sink(call->upload);
     return IBID_OK;
 }

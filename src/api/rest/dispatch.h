@@ -15,6 +15,7 @@ struct rest {
     struct net_policy net_policy;
     struct model_job *model_job;
     struct task_board tasks;
+    _Atomic int64_t uploads; /* under way */
     unsigned char link_key[32]; /* for signed links: holds as long as the process */
 
     pthread_mutex_t lock; /* of what follows, which is made at the first need and then stays */

@@ -24,6 +24,7 @@ struct server_settings {
     int64_t max_requests, max_connections;
     int64_t max_upload;    /* bytes of one request */
     int64_t max_file_size; /* bytes of one uploaded file */
+    int64_t max_uploads;   /* under way at a time */
     int64_t head_timeout, idle_timeout;
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ struct upload_field {
 struct upload {
     struct http_body_sink sink; /* first */
     struct multipart *multipart;
+    _Atomic int64_t *under_way;
     struct arena arena;
     int64_t file_size_limit;
     char *folder;
@@ -119,6 +121,7 @@ static void sink_close(struct http_body_sink *self)
     struct upload *upload = (struct upload *)self;
     for (size_t i = 0; i < upload->file_count; i++)
         close(upload->files[i].fd);
+    atomic_fetch_sub(upload->under_way, 1);
     multipart_close(upload->multipart);
     buffer_release(&upload->field_value);
     arena_release(&upload->arena);
@@ -127,17 +130,34 @@ static void sink_close(struct http_body_sink *self)
     free(upload);
 }
 
-ibid_code upload_open(struct str content_type, const struct upload_limits *limits, struct upload **ret,
-                      ibid_error *err)
+static ibid_code enter(_Atomic int64_t *under_way, int64_t limit, ibid_error *err)
+{
+    enum { RETRY_S = 2 };
+    if (atomic_fetch_add(under_way, 1) < limit)
+        return IBID_OK;
+    atomic_fetch_sub(under_way, 1);
+    const ibid_code code = fail(
+        err, IBID_EBUSY, "%lld uploads are being received, the limit (server.max_uploads): try again later",
+        (long long)limit);
+    if (err)
+        err->retry_after_s = RETRY_S;
+    return code;
+}
+
+ibid_code upload_open(struct str content_type, const struct upload_limits *limits, _Atomic int64_t *under_way,
+                      struct upload **ret, ibid_error *err)
 {
     static const struct multipart_ops ops = {part_begin, part_data, part_end};
+    TRY(enter(under_way, limits->uploads, err));
     struct upload *upload = xcalloc(1, sizeof *upload);
     const ibid_code code = multipart_open(content_type, &ops, upload, &upload->multipart, err);
     if (code != IBID_OK) {
+        atomic_fetch_sub(under_way, 1);
         free(upload);
         return code;
     }
     upload->sink = (struct http_body_sink){sink_write, sink_finish, sink_close};
+    upload->under_way = under_way;
     upload->file_size_limit = limits->file_size;
     upload->folder = xstrdup(limits->folder);
     upload->field_value = BUFFER(UPLOAD_FIELD_SIZE);

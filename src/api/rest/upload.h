@@ -11,6 +11,7 @@ enum { UPLOAD_FILE_LIMIT = 1000, UPLOAD_FIELD_LIMIT = 100, UPLOAD_FIELD_SIZE = 6
 struct upload_limits {
     int64_t file_size;  /* bytes of one file */
     const char *folder; /* on whose disk the temporary files are made */
+    int64_t uploads;    /* that may be under way at a time */
 };
 
 struct upload_file {
@@ -21,8 +22,9 @@ struct upload_file {
 
 struct upload;
 
-ibid_code upload_open(struct str content_type, const struct upload_limits *limits, struct upload **ret,
-                      ibid_error *err) MUST_CHECK;
+/* `under_way` counts the uploads between opening and closing. IBID_EBUSY when there are as many as may be. */
+ibid_code upload_open(struct str content_type, const struct upload_limits *limits, _Atomic int64_t *under_way,
+                      struct upload **ret, ibid_error *err) MUST_CHECK;
 /* Its closing frees the upload. */
 struct http_body_sink *upload_sink(struct upload *upload);
 
