@@ -353,6 +353,29 @@ static ibid_code offer_rows(struct matching *matching, struct segment *segment, 
     return IBID_OK;
 }
 
+/* Offers the rows whose scores are whole, a few at a time: what was offered raises the threshold for the
+ * rest. */
+static ibid_code offer_added_up(struct matching *matching, const struct selected_part *part, ibid_error *err)
+{
+    enum { CHUNK_WORDS = 16 };
+    const int64_t *row_ids = segment_section(part->segment, SECTION_ROW_IDS);
+    if (!row_ids)
+        return segment_damage(part->segment, err);
+    for (size_t first = 0; first < part->segment->words; first += CHUNK_WORDS) {
+        const size_t left = part->segment->words - first, words = left < CHUNK_WORDS ? left : CHUNK_WORDS;
+        const float *scores = matching->scores + first * 64;
+        const float threshold = top_threshold(&matching->top);
+        kernels_best()->at_least(scores, words * 64, threshold > FLT_MIN ? threshold : FLT_MIN,
+                                 matching->near);
+        bitmap_and(matching->near, part->selected + first, words);
+        struct bitmap_walk walk = bitmap_walk(matching->near, words);
+        uint32_t row;
+        while (bitmap_next(&walk, &row))
+            top_offer(&matching->top, row_ids[first * 64 + row], scores[row]);
+    }
+    return IBID_OK;
+}
+
 /* Whether looking up each selected row is less work than reading all postings. */
 static bool lookup_pays(const struct matching *matching, const struct selected_part *part, size_t essential)
 {
@@ -405,6 +428,8 @@ static ibid_code match_part(struct matching *matching, uint32_t index, ibid_erro
         memset(matching->scores, 0, part->segment->words * 64 * sizeof *matching->scores);
         for (; next < essential; next++)
             TRY(add_up_term(matching, part, &matching->terms[next], lengths, err));
+        if (next == matching->term_count)
+            return offer_added_up(matching, part, err);
         count = gather_near_rows(matching, part, index, rest, threshold);
     }
     for (size_t i = next; i < essential; i++)
