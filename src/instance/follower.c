@@ -27,7 +27,7 @@ struct attached {
     char *fingerprint;
     int64_t reported;    /* the watermark in the records */
     int64_t retry_at_us; /* 0 unless it failed the last time */
-    int64_t wait_us;     /* between the last two attempts */
+    int64_t wait_us;     /* until then, from when it failed */
     ibid_error error;    /* of the last attempt: under `lock`, too */
 };
 
@@ -147,8 +147,13 @@ static void note_outcome(struct follower *follower, const struct collection *col
     if (failed && attached->error.code == IBID_OK)
         log_error("the index does not follow collection '%.*s': %s", STR_ARG(collection->name),
                   error->message);
-    attached->wait_us = !failed ? 0 : !attached->wait_us ? RETRY_AFTER_S * SECOND_US : 2 * attached->wait_us;
-    if (attached->wait_us > RETRY_AT_MOST_S * SECOND_US)
+    if (!failed)
+        attached->wait_us = 0;
+    else if (attached->wait_us == 0)
+        attached->wait_us = RETRY_AFTER_S * SECOND_US;
+    else if (attached->wait_us < RETRY_AT_MOST_S * SECOND_US / 2)
+        attached->wait_us *= 2;
+    else
         attached->wait_us = RETRY_AT_MOST_S * SECOND_US;
     attached->retry_at_us = failed ? clock_monotonic_us() + attached->wait_us : 0;
     pthread_mutex_lock(&follower->lock);
