@@ -19,6 +19,7 @@
 
 enum {
     NAME_LIMIT = 255,
+    NAMESAKE_LIMIT = 1000,
     RESUME_BATCH = 256,
     PAUSE_US = 1000000, /* before what failed is tried again; doubles with each failure */
     PAUSE_MAX_US = 60000000,
@@ -395,18 +396,50 @@ struct noted {
     struct ledger_line before; /* without its texts; all zero when there was none */
 };
 
+/* Whether the document is one of those that the caller may change; as if it were not there if not. */
+static ibid_code may_replace(struct transaction *transaction, const struct principal *principal, int64_t id,
+                             struct arena *arena, bool *ret, ibid_error *err)
+{
+    struct document document;
+    TRY(document_load(transaction, id, arena, &document, err));
+    const ibid_code code = access_check_change(transaction, principal, &document, err);
+    *ret = code == IBID_OK;
+    return code == IBID_ENOTFOUND || code == IBID_EDENIED ? IBID_OK : code;
+}
+
+/* The key of the first document of that name in the workspace that the caller may change, else the first key
+ * that is free: "7/notes.txt", "7/2/notes.txt", ... *ret_id 0: a new document. */
+static ibid_code choose_key(struct transaction *transaction, const struct ingest_upload *upload,
+                            struct arena *arena, struct str *ret, int64_t *ret_id, ibid_error *err)
+{
+    const long long workspace = (long long)upload->workspace_id;
+    for (unsigned number = 1; number <= NAMESAKE_LIMIT; number++) {
+        const char *key =
+            number == 1 ? arena_printf(arena, "%lld/%.*s", workspace, STR_ARG(upload->name))
+                        : arena_printf(arena, "%lld/%u/%.*s", workspace, number, STR_ARG(upload->name));
+        int64_t id;
+        bool chosen = true;
+        TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, str_from(key), &id, err));
+        if (id != 0)
+            TRY(may_replace(transaction, upload->principal, id, arena, &chosen, err));
+        if (chosen) {
+            *ret = str_from(key);
+            *ret_id = id;
+            return IBID_OK;
+        }
+    }
+    return fail(err, IBID_ETOOBIG, "a workspace holds at most %d documents of one name", NAMESAKE_LIMIT);
+}
+
 static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *upload,
                              const struct sha256 *sha256, int64_t size, struct noted *noted, ibid_error *err)
 {
     bool known;
     AUTO_ARENA arena = ARENA_INIT;
     AUTO_TRANSACTION *transaction = NULL;
-    const struct str key =
-        str_from(arena_printf(&arena, "%lld/%.*s", (long long)upload->workspace_id, STR_ARG(upload->name)));
     struct document draft = {
         .file_id = STR_EMPTY,
         .source_id = UPLOAD_SOURCE_ID,
-        .external_key = key,
         .document_title = upload->title.size ? upload->title : upload->name,
         .source_url = STR_EMPTY,
         .path = upload->name,
@@ -418,13 +451,13 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
         .sha256 = *sha256,
         .blob = true,
         .version = STR_EMPTY,
-        .owner_id = upload->owner_id,
+        .owner_id = upload->principal->user_id,
         .home_workspace_id = upload->workspace_id,
     };
     TRY(collect_metadata(upload, &arena, &draft.metadata, err));
     TRY(transaction_begin(ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, key, &noted->id, err));
-    TRY(ledger_find(transaction, UPLOAD_SOURCE_ID, key, &arena, &noted->before, &known, err));
+    TRY(choose_key(transaction, upload, &arena, &draft.external_key, &noted->id, err));
+    TRY(ledger_find(transaction, UPLOAD_SOURCE_ID, draft.external_key, &arena, &noted->before, &known, err));
     noted->replaced = noted->id != 0;
     if (noted->replaced)
         TRY(document_set_metadata(transaction, noted->id, draft.metadata, err));
@@ -432,7 +465,7 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
         TRY(document_create(transaction, &draft, &noted->id, err));
     TRY(document_end(transaction, noted->id, PROCESSING_PENDING, "", STR_EMPTY, err));
     const struct ledger_line line = {.source_id = UPLOAD_SOURCE_ID,
-                                     .external_key = key,
+                                     .external_key = draft.external_key,
                                      .document_id = noted->id,
                                      .outcome = LEDGER_SEEN,
                                      .stage = STR_EMPTY,

@@ -208,6 +208,17 @@ bool document_scope_reads(const struct scope *scope, enum document_state state, 
     return false;
 }
 
+void document_keep_scope(struct document *document, const struct scope *scope, struct arena *arena)
+{
+    int64_t *ids = ARENA_ARRAY(arena, int64_t, document->workspace_count);
+    size_t count = 0;
+    for (size_t i = 0; i < document->workspace_count; i++)
+        if (scope_has_workspace(scope, document->workspace_ids[i]))
+            ids[count++] = document->workspace_ids[i];
+    document->workspace_ids = ids;
+    document->workspace_count = count;
+}
+
 ibid_code document_read(struct transaction *transaction, const struct scope *scope, int64_t id,
                         struct arena *arena, struct document *ret, ibid_error *err)
 {
@@ -215,6 +226,7 @@ ibid_code document_read(struct transaction *transaction, const struct scope *sco
     TRY(document_load(transaction, id, arena, &document, err));
     if (!document_scope_reads(scope, document.state, document.workspace_ids, document.workspace_count))
         return fail(err, IBID_ENOTFOUND, "there is no document %lld", (long long)id);
+    document_keep_scope(&document, scope, arena);
     *ret = document;
     return IBID_OK;
 }

@@ -66,7 +66,8 @@ struct document {
     int64_t added_at;                /* first seen here */
     int64_t indexed_at;              /* last published; 0 never */
     int64_t updates;                 /* how often its content has changed since */
-    const int64_t *workspace_ids;    /* ascending: where it can be found now */
+    const int64_t *workspace_ids;    /* ascending: where it can be found now; read by scope: as far as that
+                                        knows of them */
     size_t workspace_count;
 };
 

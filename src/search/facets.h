@@ -4,5 +4,7 @@
 
 #include "search/search.h"
 
-ibid_code facets_count(struct selection *selection, const struct query *query, struct arena *arena,
-                       const struct facet **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
+/* Workspaces outside the scope are not counted, although documents of the scope are in them. */
+ibid_code facets_count(struct selection *selection, const struct scope *scope, const struct query *query,
+                       struct arena *arena, const struct facet **ret, size_t *ret_count,
+                       ibid_error *err) MUST_CHECK;

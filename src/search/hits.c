@@ -4,20 +4,7 @@
 
 /* ---- what the records say ---- */
 
-/* The document's workspaces that the caller may know of. */
-static size_t visible_workspaces(const struct scope *scope, const struct document *document,
-                                 struct arena *arena, const int64_t **ret)
-{
-    int64_t *ids = ARENA_ARRAY(arena, int64_t, document->workspace_count);
-    size_t count = 0;
-    for (size_t i = 0; i < document->workspace_count; i++)
-        if (scope_has_workspace(scope, document->workspace_ids[i]))
-            ids[count++] = document->workspace_ids[i];
-    *ret = ids;
-    return count;
-}
-
-static struct hit hit_of_record(const struct hit_maker *maker, const struct row_record *record)
+static struct hit hit_of_record(const struct row_record *record)
 {
     const struct document *document = record->document;
     const struct chunk_record *chunk = &record->chunk;
@@ -53,9 +40,10 @@ static struct hit hit_of_record(const struct hit_maker *maker, const struct row_
         .structure = chunk->structure,
         .chunk_metadata = chunk->metadata,
         .text = chunk->text,
+        .workspace_ids = document->workspace_ids,
+        .workspace_count = document->workspace_count,
         .explanation = STR_EMPTY,
     };
-    hit.workspace_count = visible_workspaces(maker->scope, document, maker->arena, &hit.workspace_ids);
     return hit;
 }
 
@@ -201,7 +189,7 @@ ibid_code hit_make(const struct hit_maker *maker, const struct row_record *recor
 {
     static const struct query_terms no_terms;
     const struct query_terms *terms = scored ? maker->queries[scored->found->query].terms : NULL;
-    struct hit hit = hit_of_record(maker, record);
+    struct hit hit = hit_of_record(record);
     struct text_match match = {0};
     hit.score = scored ? scored->score : listed;
     if (terms)

@@ -9,7 +9,6 @@
 
 struct hit_maker {
     struct transaction *transaction; /* for neighbours */
-    const struct scope *scope;
     const struct query *query;
     struct analyzer *analyzer;
     const struct retrieval_query *queries; /* NULL: a listing */

@@ -8,6 +8,7 @@
 #include "records/chunk_record.h"
 #include "records/collection.h"
 #include "search/facets.h"
+#include "search/scope_filter.h"
 #include "search/hits.h"
 #include "search/picking.h"
 #include "search/searcher.h"
@@ -330,7 +331,6 @@ static ibid_code rank(struct search *search, const struct retrieval *retrieval, 
 static struct hit_maker maker_of(const struct search *search)
 {
     return (struct hit_maker){.transaction = search->transaction,
-                              .scope = search->scope,
                               .query = search->query,
                               .analyzer = search->analyzer,
                               .queries = search->queries,
@@ -439,13 +439,14 @@ static ibid_code search_index(struct search *search, ibid_error *err)
     struct search_result *result = search->result;
     const int64_t start = clock_monotonic_us();
     TRY(vector_store_select(search->searcher->context.vector_store, search->collection.id, search->scope,
-                            search->query->filter, &search->selection, err));
+                            filter_within_scope(search->query->filter, search->scope, search->arena),
+                            &search->selection, err));
     if (!is_listing(search))
         TRY(take_words(search, err));
     result->timing.select = clock_monotonic_us() - start;
     result->row_count = search->selection->count;
     result->listing = is_listing(search);
-    TRY(facets_count(search->selection, search->query, search->arena, &result->facets, &result->facet_count,
+    TRY(facets_count(search->selection, search->scope, search->query, search->arena, &result->facets, &result->facet_count,
                      err));
     if (search->selection->count == 0)
         return IBID_OK;

@@ -105,6 +105,9 @@ static void report_run(struct ingest *ingest)
         say("E run: %s\n", status.message);
 }
 
+static const struct principal owner = {
+    .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
+
 struct uploader {
     struct ingest *ingest;
     const char *round;
@@ -128,7 +131,7 @@ static void *upload_some(void *argument)
                                              .title = STR_EMPTY,
                                              .metadata = STR_EMPTY,
                                              .workspace_id = DEFAULT_WORKSPACE_ID,
-                                             .owner_id = OWNER_USER_ID};
+                                             .principal = &owner};
         int64_t id;
         bool replaced;
         MUST(ingest_upload(ingest, &upload, &id, &replaced, err));

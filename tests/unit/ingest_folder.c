@@ -379,6 +379,9 @@ static void one_run_at_a_time(void **state)
     end_place(&place);
 }
 
+static const struct principal owner = {
+    .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
+
 static int64_t upload(struct place *place, const char *name, const char *text, bool *ret_replaced)
 {
     char path[] = "/tmp/ibid-upload-XXXXXX";
@@ -392,7 +395,7 @@ static int64_t upload(struct place *place, const char *name, const char *text, b
                                           .title = STR_EMPTY,
                                           .metadata = STR("{\"project\": \"x\"}"),
                                           .workspace_id = DEFAULT_WORKSPACE_ID,
-                                          .owner_id = OWNER_USER_ID};
+                                          .principal = &owner};
     int64_t id;
     assert_ok(ingest_upload(instance_ingest(place->instance), &request, &id, ret_replaced, err));
     close(fd);

@@ -163,6 +163,9 @@ static int close_bench(void **state)
     return 0;
 }
 
+static const struct principal owner = {
+    .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
+
 static ibid_code try_bringing(struct bench *bench, const char *name, const char *media_type, const char *text,
                               int64_t *ret_id, ibid_error *error)
 {
@@ -178,7 +181,7 @@ static ibid_code try_bringing(struct bench *bench, const char *name, const char 
                                          .title = STR_EMPTY,
                                          .metadata = str_from(metadata),
                                          .workspace_id = DEFAULT_WORKSPACE_ID,
-                                         .owner_id = OWNER_USER_ID};
+                                         .principal = &owner};
     bool replaced;
     const ibid_code code = ingest_upload(bench->ingest, &upload, ret_id, &replaced, error);
     close(fd);

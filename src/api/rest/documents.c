@@ -192,10 +192,15 @@ static ibid_code find_workspace(struct rest_call *call, int64_t *ret, ibid_error
     const struct str name = upload_field(call->upload, "workspace");
     AUTO_TRANSACTION *transaction = NULL;
     struct workspace workspace = {.id = DEFAULT_WORKSPACE_ID};
+    ibid_code code = IBID_OK;
     TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_READ, &transaction, err));
     if (name.size > 0)
-        TRY(workspace_load_by_name(transaction, name, call->arena, &workspace, err));
-    TRY(access_check_role(transaction, &call->principal, workspace.id, ROLE_EDITOR, err));
+        code = workspace_load_by_name(transaction, name, call->arena, &workspace, err);
+    if (code == IBID_OK)
+        code = access_check_role(transaction, &call->principal, workspace.id, ROLE_EDITOR, err);
+    if (code == IBID_ENOTFOUND && name.size > 0) /* one answer, whether it is missing or not for the caller */
+        return fail(err, code, "there is no workspace '%.*s'", STR_ARG(str_slice(name, 0, 100)));
+    TRY(code);
     *ret = workspace.id;
     return IBID_OK;
 }
@@ -225,7 +230,7 @@ static ibid_code bring_files(struct rest_call *call, struct uploaded *uploaded, 
     struct ingest_upload upload = {
         .title = count == 1 ? upload_field(call->upload, "title") : STR_EMPTY,
         .metadata = upload_field(call->upload, "metadata"),
-        .owner_id = call->principal.user_id,
+        .principal = &call->principal,
     };
     TRY(find_workspace(call, &upload.workspace_id, err));
     TRY(check_metadata(upload.metadata, err));
@@ -273,11 +278,12 @@ ibid_code handle_document_upload(struct rest_call *call, struct http_reply *repl
     TRY(bring_files(call, uploaded, err));
     TRY(wait_for(call, uploaded, count, err));
     AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_READ, &transaction, err));
+    struct scope scope;
+    TRY(call_read(call, &transaction, &scope, err));
     AUTO_JSON *array = json_array();
     for (size_t i = 0; i < count; i++) {
         struct document document;
-        TRY(document_load(transaction, uploaded[i].id, call->arena, &document, err));
+        TRY(document_read(transaction, &scope, uploaded[i].id, call->arena, &document, err));
         json_t *object = render_document(&document);
         json_set_bool(object, "replaced", uploaded[i].replaced);
         json_array_append_new(array, object);
