@@ -94,7 +94,7 @@ static void measure_folder(const char *folder, int count, char *set[])
     struct instance *instance;
     int64_t source_id;
     MUST(instance_open(data, settings, INSTANCE_CREATE, &instance, err));
-    MUST(ingest_folder_source(instance_ingest(instance), folder, NULL, &source_id, err));
+    MUST(ingest_source(instance_ingest(instance), "folder", folder, NULL, &source_id, err));
     run_once(instance, source_id);
     printf("again, nothing changed: ");
     run_once(instance, source_id);

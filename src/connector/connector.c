@@ -1,7 +1,5 @@
 #include "connector/connector.h"
 
-#include <sys/stat.h>
-
 const struct connector_ops *connector_find(const char *name)
 {
     for (size_t i = 0; connector_registry[i]; i++)
@@ -42,11 +40,23 @@ ibid_code connector_fetch(struct connector *connector, const char *source, const
                                  ret_fd, err);
 }
 
-bool connector_item_is_unchanged(const struct connector_item *item, int fd)
+ibid_code connector_resolve(const struct connector_ops *ops, const char *source, struct arena *arena,
+                            const char **ret, ibid_error *err)
 {
-    struct stat now;
-    if (fstat(fd, &now) != 0)
-        return false;
-    const int64_t modified_us = (int64_t)now.st_mtim.tv_sec * 1000000 + now.st_mtim.tv_nsec / 1000;
-    return item->size == (int64_t)now.st_size && (item->modified_us == 0 || item->modified_us == modified_us);
+    if (ops->resolve)
+        return ops->resolve(source, arena, ret, err);
+    *ret = arena_strdup(arena, source);
+    return IBID_OK;
+}
+
+bool connector_covers(const struct connector_ops *ops, const char *outer, const void *outer_options,
+                      const char *inner, const void *inner_options, struct arena *arena,
+                      struct str *ret_prefix)
+{
+    return ops->covers && ops->covers(outer, outer_options, inner, inner_options, arena, ret_prefix);
+}
+
+bool connector_item_is_unchanged(const struct connector *connector, const struct connector_item *item, int fd)
+{
+    return !connector->ops->is_unchanged || connector->ops->is_unchanged(item, fd);
 }

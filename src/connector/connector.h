@@ -59,6 +59,19 @@ struct connector_ops {
     ibid_code (*fetch)(struct connector *connector, const char *source, const void *source_options,
                        struct str external_key, int64_t limit, struct arena *arena,
                        struct connector_item *ret_item, int *ret_fd, ibid_error *err);
+
+    /* The rest may be NULL. */
+
+    /* The one spelling of a source, by which it is found again, in `arena`: an absolute path without links.
+     * NULL: as it was given. IBID_ENOTFOUND when there is no such source, IBID_EINVAL when it cannot be one. */
+    ibid_code (*resolve)(const char *source, struct arena *arena, const char **ret, ibid_error *err);
+    /* Whether everything that the source `inner` lists is listed by `outer`, too, each with *ret_prefix (arena)
+     * before its key. Then one thing would become two documents. NULL: never. */
+    bool (*covers)(const char *outer, const void *outer_options, const char *inner, const void *inner_options,
+                   struct arena *arena, struct str *ret_prefix);
+    /* After the bytes of a fetched item were read: whether the descriptor still is what fetch described. Where it
+     * is not, it was written to meanwhile, and what was read may be half of each. NULL: always. */
+    bool (*is_unchanged)(const struct connector_item *item, int fd);
 };
 
 struct connector {
@@ -77,6 +90,8 @@ ibid_code connector_fetch(struct connector *connector, const char *source, const
                           struct str external_key, int64_t limit, struct arena *arena,
                           struct connector_item *ret_item, int *ret_fd, ibid_error *err) MUST_CHECK;
 
-/* After the bytes of a fetched item were read: whether the descriptor still is what fetch described. Where it is
- * not, the file was written to meanwhile, and what was read may be half of each. */
-bool connector_item_is_unchanged(const struct connector_item *item, int fd);
+ibid_code connector_resolve(const struct connector_ops *ops, const char *source, struct arena *arena,
+                            const char **ret, ibid_error *err) MUST_CHECK;
+bool connector_covers(const struct connector_ops *ops, const char *outer, const void *outer_options,
+                      const char *inner, const void *inner_options, struct arena *arena, struct str *ret_prefix);
+bool connector_item_is_unchanged(const struct connector *connector, const struct connector_item *item, int fd);

@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "connector/folder_name.h"
 #include "connector/members.h"
 
@@ -515,6 +516,61 @@ static ibid_code folder_fetch(struct connector *connector, const char *source, c
     return IBID_OK;
 }
 
+static ibid_code folder_resolve(const char *source, struct arena *arena, const char **ret, ibid_error *err)
+{
+    ibid_error error = {0};
+    AUTO_FREE char *path = path_resolve(source, &error);
+    if (!path)
+        return fail(err, error.code, "%s", error.message);
+    if (!utf8_is_valid(str_from(path)))
+        return fail(err, IBID_EINVAL, "the folder's name is not UTF-8");
+    *ret = arena_strdup(arena, path);
+    return IBID_OK;
+}
+
+/* Patterns are about the path from the source on: with any, the same file may be in one source and not in the
+ * other. */
+static bool list_alike(const struct folder_options *a, const struct folder_options *b)
+{
+    return a->include.count + a->exclude.count + b->include.count + b->exclude.count == 0 &&
+           a->follow_links == b->follow_links && a->hidden == b->hidden &&
+           a->max_file_size == b->max_file_size;
+}
+
+static bool folder_covers(const char *outer, const void *outer_options, const char *inner,
+                          const void *inner_options, struct arena *arena, struct str *ret_prefix)
+{
+    const struct folder_options *options = outer_options;
+    const size_t size = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
+    if (!list_alike(options, inner_options) || strncmp(outer, inner, size) != 0 || inner[size] != '/' ||
+        !folder_exists(outer))
+        return false;
+    struct stat info;
+    struct str below = str_from(inner + size + 1);
+    if (below.size == 0 || stat(inner, &info) != 0)
+        return false;
+    if (!options->hidden && (below.data[0] == '.' || strstr(below.data, "/.")))
+        return false;
+    const bool one_file = !S_ISDIR(info.st_mode);
+    if (one_file)
+        below.size -= path_base_name(below).size;
+    AUTO_BUFFER prefix = BUFFER(KEY_LIMIT);
+    folder_name_append_key(&prefix, below);
+    if (!one_file)
+        buffer_append_byte(&prefix, '/');
+    *ret_prefix = arena_str(arena, buffer_str(&prefix));
+    return buffer_check(&prefix, "a key", NULL) == IBID_OK;
+}
+
+static bool folder_is_unchanged(const struct connector_item *item, int fd)
+{
+    struct stat now;
+    if (fstat(fd, &now) != 0)
+        return false;
+    const int64_t modified_us = (int64_t)now.st_mtim.tv_sec * 1000000 + now.st_mtim.tv_nsec / 1000;
+    return item->size == (int64_t)now.st_size && item->modified_us == modified_us;
+}
+
 const struct connector_ops connector_folder = {
     .name = "folder",
     .help = "Files below a folder of this machine, or one file.",
@@ -527,4 +583,7 @@ const struct connector_ops connector_folder = {
     .close = folder_close,
     .discover = folder_discover,
     .fetch = folder_fetch,
+    .resolve = folder_resolve,
+    .covers = folder_covers,
+    .is_unchanged = folder_is_unchanged,
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -283,11 +284,6 @@ const char *detect_type(struct str head, struct str tail, const char *name, cons
     return text ? text_type(head, name, declared) : unknown_binary;
 }
 
-const char *extract_detect_type(struct str head, const char *name)
-{
-    return detect_type(head, STR_EMPTY, name, NULL);
-}
-
 static ibid_code read_at(int fd, char *buffer, size_t size, uint64_t offset, struct str *ret, ibid_error *err)
 {
     size_t got = 0;
@@ -319,4 +315,14 @@ ibid_code detect_file(int fd, uint64_t size, const char *name, const char *decla
     }
     ret->media_type = detect_type(head, tail, name, declared);
     return IBID_OK;
+}
+
+const char *extract_detect_type(int fd, const char *name, const char *declared)
+{
+    struct stat info;
+    struct detection detection;
+    return fstat(fd, &info) == 0 &&
+                   detect_file(fd, (uint64_t)info.st_size, name, declared, &detection, NULL) == IBID_OK
+               ? detection.media_type
+               : unknown_binary;
 }

@@ -55,9 +55,9 @@ ibid_code extract_document(struct extract_pool *pool, const struct extract_reque
                            const _Atomic bool *cancel, struct arena *arena, struct extraction *ret,
                            ibid_error *err) MUST_CHECK;
 
-/* Media type from the first bytes (at most 4096 are looked at) and the name; "application/octet-stream"
- * when it is none that ibid knows. */
-const char *extract_detect_type(struct str head, const char *name);
+/* The media type that extract_document goes by, from the bytes, the name and what the source declares (or NULL);
+ * "application/octet-stream" when it is none that ibid knows. The position of `fd` stays. */
+const char *extract_detect_type(int fd, const char *name, const char *declared);
 
 /* The version string that the ledger keeps ("pdf/1"): extractor for a media type, NULL when unsupported. */
 const char *extract_extractor_version(const char *media_type);

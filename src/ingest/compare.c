@@ -3,10 +3,11 @@
 #include "extract/extract.h"
 #include "model/extraction.h"
 
-/* As it was listed when the outcome came about. */
+/* As it was when the outcome came about. What a source does not tell in its list it may tell of the bytes. */
 static bool is_same_listing(const struct connector_item *item, const struct ledger_line *line)
 {
-    return item->size == line->size && item->modified_us == line->modified_at &&
+    return (item->size == -1 || item->size == line->size) &&
+           (item->modified_us == 0 || item->modified_us == line->modified_at) &&
            str_equal(item->version, line->version) && (item->modified_us != 0 || item->version.size > 0);
 }
 

@@ -41,6 +41,10 @@ void job_free(struct job *take_job);
 /* run.c: whether a run is under way. */
 bool ingest_is_running(struct ingest *ingest);
 
+/* source_find.c: a source that lies in one of the job's goes into it, so that no file is two documents. The
+ * job loses those that are gone then. */
+ibid_code absorb_sources(struct job *job, ibid_error *err) MUST_CHECK;
+
 /* upload.c */
 struct uploads *uploads_new(struct ingest *ingest) __attribute__((returns_nonnull));
 /* Takes up the uploads that wait in the ledger. */

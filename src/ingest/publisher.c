@@ -68,6 +68,7 @@ static ibid_code commit_publish(struct transaction *transaction, struct task *ta
         .author = task->author,
         .media_type = task->extraction.media_type,
         .language = task->language,
+        .version = task->version,
         .created_at = task->created_at,
         .modified_at = task->document_modified_at,
         .metadata = task->metadata,

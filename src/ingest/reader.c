@@ -138,14 +138,6 @@ static bool find_moved(struct pipeline *pipeline, struct task *task, const char 
     return false;
 }
 
-/* Media type from the first bytes, for the version of the extractor that would read them. */
-static const char *detect_type(int fd, const char *name)
-{
-    char head[4096];
-    const ssize_t size = pread(fd, head, sizeof head, 0);
-    return extract_detect_type((struct str){head, size > 0 ? (size_t)size : 0}, name);
-}
-
 static const char *extractor_version(const char *media_type)
 {
     const char *version = extract_extractor_version(media_type);
@@ -162,13 +154,10 @@ static void judge_extraction(struct task *task)
              STR_ARG(extraction->reason));
 }
 
-/* False when it was interrupted. */
-static bool extract(struct pipeline *pipeline, struct task *task, const struct connector_item *item, int fd,
-                    const char *media_type)
+static struct extract_request request_of(struct task *task, const struct connector_item *item, int fd)
 {
-    const int64_t start = clock_monotonic_us();
     const struct str name = path_base_name(str_from(task->work->external_key));
-    const struct extract_request request = {
+    return (struct extract_request){
         .fd = fd,
         .name = arena_memdup0(&task->arena, name.data, name.size),
         .media_type = item->media_type.size
@@ -176,8 +165,15 @@ static bool extract(struct pipeline *pipeline, struct task *task, const struct c
                           : NULL,
         .words = true,
     };
+}
+
+/* False when it was interrupted. */
+static bool extract(struct pipeline *pipeline, struct task *task, const struct extract_request *request,
+                    const char *media_type)
+{
+    const int64_t start = clock_monotonic_us();
     ibid_error error = {0};
-    const ibid_code code = extract_document(pipeline->extract_pool, &request, &pipeline->cancel, &task->arena,
+    const ibid_code code = extract_document(pipeline->extract_pool, request, &pipeline->cancel, &task->arena,
                                             &task->extraction, &error);
     progress_spent(pipeline->progress, STAGE_EXTRACT, start);
     if (code == IBID_ECANCELED)
@@ -247,7 +243,8 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
                        int fd)
 {
     const struct recipe *recipe = &task->work->origin->recipe;
-    const char *media_type = detect_type(fd, task->work->external_key);
+    const struct extract_request request = request_of(task, item, fd);
+    const char *media_type = extract_detect_type(fd, request.name, request.media_type);
     const char *extractor = extract_extractor_version(media_type);
     if (!task->work->force && is_up_to_date(&task->known, &task->sha256, extractor, recipe)) {
         task->fate = TASK_UNCHANGED;
@@ -264,7 +261,7 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
         return true;
     }
     pipeline_started(pipeline, task);
-    if (!extract(pipeline, task, item, fd, media_type))
+    if (!extract(pipeline, task, &request, media_type))
         return false;
     if (task->fate == TASK_PUBLISH)
         cut(pipeline, task, item);
@@ -288,7 +285,7 @@ bool read_document(struct pipeline *pipeline, struct task *task)
         return true;
     const bool whole = read_bytes(pipeline, task, &item, fd);
     if (whole && task->fate == TASK_PUBLISH && task->work->origin->connector &&
-        !connector_item_is_unchanged(&item, fd))
+        !connector_item_is_unchanged(task->work->origin->connector, &item, fd))
         task_end(task, TASK_FAILED, STAGE_FETCH, "changing: it was written to while it was read");
     close(fd);
     return whole;

@@ -6,8 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/utf8.h"
 #include "ingest/backlog.h"
 #include "ingest/engine.h"
 #include "ingest/listing.h"
@@ -105,6 +103,8 @@ static ibid_code visit_all(struct job *job, struct pipeline *pipeline, struct st
 static ibid_code work_through(struct job *job, ibid_error *err)
 {
     struct pipeline *pipeline;
+    if (job->kind == INGEST_INDEX)
+        TRY(absorb_sources(job, err));
     TRY(pipeline_open(job->ingest, &job->progress, job->run_id, &pipeline, err));
     set_pipeline(job, pipeline);
     struct stop *stops = xcalloc(job->source_count + 1, sizeof *stops);
@@ -286,91 +286,4 @@ void ingest_cancel(struct ingest *ingest)
             atomic_store(&ingest->pipeline->cancel, true);
     }
     pthread_mutex_unlock(&ingest->lock);
-}
-
-/* ---- folders --------------------------------------------------------------------------------------- */
-
-/* Whether a run over the source would list the path anyway. */
-static bool covers(const struct source *source, struct str location)
-{
-    if (source->connector_id != FOLDER_CONNECTOR_ID || !source->enabled || !str_is(source->options, "{}") ||
-        source->location.size >= location.size ||
-        memcmp(source->location.data, location.data, source->location.size) != 0)
-        return false;
-    const struct str below = str_slice(location, source->location.size, location.size);
-    bool hidden = false;
-    for (size_t i = 0; i + 1 < below.size; i++)
-        hidden |= below.data[i] == '/' && below.data[i + 1] == '.';
-    return (below.data[0] == '/' || str_ends_with(source->location, "/")) && !hidden;
-}
-
-/* The source of the folder that the path lies in; 0 when there is none. */
-static ibid_code find_covering(struct transaction *transaction, struct str location, int64_t *ret_id,
-                               ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    struct source *sources;
-    size_t count;
-    TRY(source_list(transaction, &arena, &sources, &count, err));
-    *ret_id = 0;
-    for (size_t i = 0; i < count && *ret_id == 0; i++)
-        if (covers(&sources[i], location))
-            *ret_id = sources[i].id;
-    return IBID_OK;
-}
-
-/* What a source keeps, changed by what was given now: null takes a member away. */
-static ibid_code change_options(struct str kept, const json_t *changes, struct buffer *out, ibid_error *err)
-{
-    AUTO_JSON *options = NULL;
-    const char *name;
-    json_t *value;
-    TRY(json_parse(kept, &options, err));
-    json_object_foreach((json_t *)(uintptr_t)changes, name, value)
-    {
-        if (json_is_null(value))
-            json_object_del(options, name);
-        else
-            json_set(options, name, json_incref(value));
-    }
-    json_append(out, options);
-    return buffer_check(out, "the options of a folder", err);
-}
-
-static ibid_code find_or_create(struct transaction *transaction, struct str location, const json_t *changes,
-                                int64_t *ret_id, ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    AUTO_BUFFER options = BUFFER(64 * 1024);
-    struct source source = {.options = STR("{}")};
-    TRY(source_find(transaction, FOLDER_CONNECTOR_ID, location, ret_id, err));
-    if (*ret_id) {
-        TRY(source_load(transaction, *ret_id, &arena, &source, err));
-        TRY(source_set_enabled(transaction, *ret_id, true,
-                               err)); /* its removal may have been stopped midway */
-    }
-    TRY(change_options(source.options, changes, &options, err));
-    if (*ret_id)
-        return source_set_options(transaction, *ret_id, buffer_str(&options), err);
-    if (str_is(buffer_str(&options), "{}"))
-        TRY(find_covering(transaction, location, ret_id, err));
-    if (*ret_id)
-        return IBID_OK;
-    const struct source draft = {
-        .connector_id = FOLDER_CONNECTOR_ID, .location = location, .options = buffer_str(&options)};
-    return source_create(transaction, &draft, ret_id, err);
-}
-
-ibid_code ingest_folder_source(struct ingest *ingest, const char *path, const json_t *options,
-                               int64_t *ret_source_id, ibid_error *err)
-{
-    AUTO_FREE char *location = path_resolve(path, err);
-    if (!location)
-        return err ? err->code : IBID_ENOTFOUND;
-    if (!utf8_is_valid(str_from(location)))
-        return fail(err, IBID_EINVAL, "the folder's name is not UTF-8");
-    AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(ingest->host->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(find_or_create(transaction, str_from(location), options, ret_source_id, err));
-    return transaction_commit(transaction_take(&transaction), err);
 }

@@ -81,13 +81,15 @@ bool ingest_wait(struct ingest *ingest, int64_t deadline_us);
 /* Asks the run under way to stop: documents in work are dropped, what was published stays. */
 void ingest_cancel(struct ingest *ingest);
 
-/* The source that stands for a folder (or a single file), made when there is none. `options` is a JSON
- * object for the folder connector ("include", "exclude", ...), or NULL. Each member replaces the one that a
- * source which is there keeps, null takes it away, the others stay. Without options, a path within the
- * folder of another source (which has none either) gives that one, so that no file becomes two documents.
- * IBID_ENOTFOUND when the path does not exist. */
-ibid_code ingest_folder_source(struct ingest *ingest, const char *path, const json_t *options,
-                               int64_t *ret_source_id, ibid_error *err) MUST_CHECK;
+/* The source that stands for a location, as its connector ("folder") understands it, made when there is none.
+ * `options` is a JSON object of the connector's source options ("include", "exclude", ...), or NULL. Each
+ * member replaces the one that a source which is there keeps, null takes it away, the others stay. A location
+ * that lies within another source, with options that list the same there, gives that one, so that no file
+ * becomes two documents; for the same reason a run takes sources that lie within the one it is over into it,
+ * where both are for the same readers. IBID_ENOTFOUND when there is nothing there; IBID_EUNSUPPORTED when
+ * there is no such connector; IBID_EINVAL when options make no sense. */
+ibid_code ingest_source(struct ingest *ingest, const char *connector, const char *location,
+                        const json_t *options, int64_t *ret_source_id, ibid_error *err) MUST_CHECK;
 
 struct source_removal {
     int64_t documents, rows;

@@ -73,6 +73,13 @@ static void *filled_options(const struct option *table, size_t size, struct aren
     return values;
 }
 
+ibid_code source_options_fill(const struct connector_ops *ops, struct str json, struct arena *arena,
+                              void **ret, ibid_error *err)
+{
+    *ret = filled_options(ops->source_options, ops->source_options_size, arena);
+    return options_from_json(ops->source_options, *ret, json, arena, err);
+}
+
 /* ---- recipe ---- */
 
 const char *counter_fingerprint(const struct token_counter *counter, struct arena *arena)
@@ -159,9 +166,8 @@ static ibid_code open_connector(struct origin *origin, ibid_error *err)
     if (!ops)
         return fail(err, IBID_EUNSUPPORTED, "there is no connector '%s' in this version", type);
     void *options = filled_options(ops->options, ops->options_size, &origin->arena);
-    origin->source_options = filled_options(ops->source_options, ops->source_options_size, &origin->arena);
     TRY(options_from_json(ops->options, options, source->connector_options, &origin->arena, err));
-    TRY(options_from_json(ops->source_options, origin->source_options, source->options, &origin->arena, err));
+    TRY(source_options_fill(ops, source->options, &origin->arena, &origin->source_options, err));
     return connector_open(ops, options, &origin->connector, err);
 }
 

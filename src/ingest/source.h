@@ -43,6 +43,10 @@ ibid_code origin_fetch(struct ingest_host *host, struct origin *origin, struct s
 /* What tells one way of counting from another: equal for counters that count alike. */
 const char *counter_fingerprint(const struct token_counter *counter, struct arena *arena);
 
+/* The options of one source, from the JSON that is kept of them, over the defaults; `arena`. */
+ibid_code source_options_fill(const struct connector_ops *ops, struct str json, struct arena *arena,
+                              void **ret, ibid_error *err) MUST_CHECK;
+
 /* Fills a member's settings from a JSON object: strings, numbers, booleans, lists of strings. */
 ibid_code options_from_json(const struct option *table, void *values, struct str json, struct arena *arena,
                             ibid_error *err) MUST_CHECK;

@@ -317,8 +317,8 @@ static ibid_code store_head(struct publisher *publisher, ibid_error *err)
         "UPDATE documents SET document_title = ?2, author = ?3, media_type = ?4, language = ?5,"
         " size = ?6, created_at = ?7, modified_at = ?8, metadata = ?9, revision_id = ?10,"
         " sha256 = coalesce(?11, sha256), warnings = ?12, indexed_at = ?13, updates = updates + ?14,"
-        " processing_state = 'completed', processing_stage = '', processing_reason = '', attempts = 0"
-        " WHERE id = ?1",
+        " processing_state = 'completed', processing_stage = '', processing_reason = '', attempts = 0,"
+        " version = CASE ?15 WHEN '' THEN version ELSE ?15 END WHERE id = ?1",
         &statement, err));
     statement_bind_int(statement, 1, publication->document_id);
     sql_bind_str(statement, 2, head->title);
@@ -334,6 +334,7 @@ static ibid_code store_head(struct publisher *publisher, ibid_error *err)
     statement_bind_text(statement, 12, buffer_str(&warnings));
     statement_bind_int(statement, 13, publisher->changed ? clock_now_us() : head->indexed_at);
     statement_bind_int(statement, 14, head->revision_id != 0 && !same_bytes);
+    sql_bind_str(statement, 15, publication->version);
     return statement_run(statement, err);
 }
 

@@ -41,6 +41,7 @@ struct publication {
     int64_t size;              /* of the bytes; -1 leaves the document's */
     struct str document_title; /* empty leaves the document's */
     struct str author, media_type, language;
+    struct str version; /* etag or revision number at the source; empty leaves the document's */
     int64_t created_at, modified_at; /* 0 leaves the document's */
     struct str metadata;             /* JSON object; empty leaves the document's */
     struct str chunking;             /* fingerprint: chunker_fingerprint() */

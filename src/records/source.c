@@ -181,6 +181,24 @@ ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error 
     return row ? IBID_OK : no_source(id, err);
 }
 
+ibid_code source_connector(struct transaction *transaction, struct str type, int64_t *ret_id, ibid_error *err)
+{
+    struct statement *statement;
+    bool row;
+    TRY(statement_prepare(transaction, "SELECT id FROM connectors WHERE type = ?1 ORDER BY id LIMIT 1",
+                          &statement, err));
+    sql_bind_str(statement, 1, type);
+    TRY(sql_first_int(statement, &row, ret_id, err));
+    if (row)
+        return IBID_OK;
+    TRY(statement_prepare(transaction,
+                          "INSERT INTO connectors (type, name, created_at) VALUES (?1, ?1, ?2) RETURNING id",
+                          &statement, err));
+    sql_bind_str(statement, 1, type);
+    statement_bind_int(statement, 2, clock_now_us());
+    return sql_insert(statement, ret_id, err);
+}
+
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err)
 {
     return SQL_RUN(

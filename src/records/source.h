@@ -46,6 +46,17 @@ ibid_code source_documents(struct transaction *transaction, int64_t id, size_t l
 /* Deletes a source that has no documents any more, with its ledger, runs and mappings. IBID_ENOTFOUND;
  * IBID_ECONFLICT when there are documents. */
 ibid_code source_remove(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;
+/* The connector of that type; made when there is none. */
+ibid_code source_connector(struct transaction *transaction, struct str type, int64_t *ret_id,
+                           ibid_error *err) MUST_CHECK;
+/* Whether the documents of both lie in the same collection and can be found in the same workspaces. */
+ibid_code source_is_alike(struct transaction *transaction, int64_t a, int64_t b, bool *ret,
+                          ibid_error *err) MUST_CHECK;
+/* Moves at most `limit` documents of a source to another one that is alike, with their ids, contents and
+ * ledger lines, `prefix` before keys and paths. One that is there under that key already is removed instead.
+ * *ret_more: call again, in a transaction of its own; else `from` had none left and is gone. */
+ibid_code source_absorb(struct transaction *transaction, int64_t from, int64_t into, struct str prefix,
+                        size_t limit, bool *ret_more, ibid_error *err) MUST_CHECK;
 /* A run over the source has ended. */
 ibid_code source_ran(struct transaction *transaction, int64_t id, bool complete, ibid_error *err) MUST_CHECK;
 

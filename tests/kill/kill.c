@@ -151,7 +151,7 @@ static int run_child(const char *data, const char *documents, const char *round)
     struct instance *instance = open_instance(data, &settings);
     struct ingest *ingest = instance_ingest(instance);
     int64_t source_id, run_id;
-    MUST(ingest_folder_source(ingest, documents, NULL, &source_id, err));
+    MUST(ingest_source(ingest, "folder", documents, NULL, &source_id, err));
     const struct ingest_request request = {.source_ids = &source_id, .source_count = 1};
     MUST(ingest_start(ingest, &request, &run_id, err));
     struct uploader uploader = {ingest, round};
@@ -402,7 +402,7 @@ static void check_what_is_left(const char *data, const char *documents,
     struct instance_settings *settings;
     struct instance *instance = open_instance(data, &settings);
     int64_t source_id;
-    MUST(ingest_folder_source(instance_ingest(instance), documents, NULL, &source_id, err));
+    MUST(ingest_source(instance_ingest(instance), "folder", documents, NULL, &source_id, err));
     struct transaction *transaction;
     MUST(transaction_begin(instance_metadata(instance), TRANSACTION_READ, &transaction, err));
     check_uploads(transaction, acknowledged);

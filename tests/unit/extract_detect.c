@@ -40,7 +40,7 @@ static void bytes_come_before_names(void **state)
         {BYTES("\0\1\2\3\4\5\6\7\x80\x81\x82"), "x.txt", "application/octet-stream"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const char *type = extract_detect_type(rows[i].head, rows[i].name);
+        const char *type = detect_type(rows[i].head, STR_EMPTY, rows[i].name, NULL);
         if (strcmp(type, rows[i].type) != 0)
             fail_msg("row %zu (%s): %s instead of %s", i, rows[i].name, type, rows[i].type);
     }

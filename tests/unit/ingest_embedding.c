@@ -131,7 +131,7 @@ static int open_bench(void **state)
                                        .counter = lend_counter,
                                        .committed = note_commit};
     assert_ok(ingest_open(&bench->host, &bench->ingest, err));
-    assert_ok(ingest_folder_source(bench->ingest, bench->documents, NULL, &bench->source_id, err));
+    assert_ok(ingest_source(bench->ingest, "folder", bench->documents, NULL, &bench->source_id, err));
     *state = bench;
     return 0;
 }

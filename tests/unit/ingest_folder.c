@@ -20,6 +20,7 @@
 #include "records/collection.h"
 #include "records/document.h"
 #include "records/source.h"
+#include "records/workspace.h"
 
 /* A data folder and a folder of documents; both go at the end of a test. */
 struct place {
@@ -72,8 +73,8 @@ static struct place new_place(const char *provider)
     place.documents = path_join(place.root, "documents");
     assert_ok(folder_make(place.documents, err));
     open_place(&place, provider);
-    assert_ok(
-        ingest_folder_source(instance_ingest(place.instance), place.documents, NULL, &place.source_id, err));
+    assert_ok(ingest_source(instance_ingest(place.instance), "folder", place.documents, NULL,
+                            &place.source_id, err));
     return place;
 }
 
@@ -500,16 +501,16 @@ static void a_path_within_a_source_is_no_source_of_its_own(void **state)
     assert_ok(folder_make(hidden, err));
     assert_ok(folder_make(beside, err));
     int64_t id;
-    assert_ok(ingest_folder_source(ingest, file, NULL, &id, err));
+    assert_ok(ingest_source(ingest, "folder", file, NULL, &id, err));
     assert_int_equal(id, place.source_id);
-    assert_ok(ingest_folder_source(ingest, hidden, NULL, &id, err));
+    assert_ok(ingest_source(ingest, "folder", hidden, NULL, &id, err));
     assert_int_not_equal(id, place.source_id);
-    assert_ok(ingest_folder_source(ingest, beside, NULL, &id, err));
+    assert_ok(ingest_source(ingest, "folder", beside, NULL, &id, err));
     assert_int_not_equal(id, place.source_id);
     AUTO_JSON *options = json_pack("{s:[s]}", "include", "*.txt");
-    assert_ok(ingest_folder_source(ingest, file, options, &id, err));
+    assert_ok(ingest_source(ingest, "folder", file, options, &id, err));
     assert_int_not_equal(id, place.source_id);
-    assert_int_equal(ingest_folder_source(ingest, "/no/such/folder", NULL, &id, NULL), IBID_ENOTFOUND);
+    assert_int_equal(ingest_source(ingest, "folder", "/no/such/folder", NULL, &id, NULL), IBID_ENOTFOUND);
     end_place(&place);
 }
 
@@ -540,9 +541,9 @@ static void options_of_a_folder_are_kept_until_taken_away(void **state)
         AUTO_JSON *changes = NULL;
         int64_t id;
         assert_ok(json_parse(str_from(steps[i].changes), &changes, err));
-        assert_ok(ingest_folder_source(ingest, place.documents, changes, &id, err));
+        assert_ok(ingest_source(ingest, "folder", place.documents, changes, &id, err));
         assert_int_equal(id, place.source_id);
-        assert_ok(ingest_folder_source(ingest, place.documents, NULL, &id, err));
+        assert_ok(ingest_source(ingest, "folder", place.documents, NULL, &id, err));
         assert_true(str_is(kept_options(&place, &arena), steps[i].kept));
     }
     end_place(&place);
@@ -567,9 +568,106 @@ static void a_folder_is_removed_with_its_documents(void **state)
     assert_int_equal(ingest_remove_source(ingest, UPLOAD_SOURCE_ID, NULL, &removal, NULL), IBID_EINVAL);
     assert_ok(instance_compact(place.instance, 0, err));
     assert_int_equal(count_findings(&place, false), 0);
-    assert_ok(ingest_folder_source(ingest, place.documents, NULL, &place.source_id, err));
+    assert_ok(ingest_source(ingest, "folder", place.documents, NULL, &place.source_id, err));
     const struct ingest_status status = run(&place);
     assert_counts(&status, 3, 0, 0, 0, 0);
+    end_place(&place);
+}
+
+static void write_below(const char *folder, const char *name, const char *text)
+{
+    AUTO_FREE char *path = path_join(folder, name);
+    assert_ok(file_write_atomically(path, text, strlen(text), 0600, err));
+}
+
+static int64_t source_of(struct place *place, const char *path, const json_t *options)
+{
+    assert_ok(
+        ingest_source(instance_ingest(place->instance), "folder", path, options, &place->source_id, err));
+    return place->source_id;
+}
+
+static bool has_source(struct place *place, int64_t id)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct source source;
+    struct transaction *transaction = reading(place);
+    const ibid_code code = source_load(transaction, id, &arena, &source, NULL);
+    transaction_rollback(transaction);
+    return code == IBID_OK;
+}
+
+static void a_folder_takes_in_those_that_lie_within_it(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_FREE char *outer = path_join(place.root, "outer");
+    AUTO_FREE char *inner = path_join(outer, "a\\b");
+    AUTO_FREE char *file = path_join(outer, "bread.txt");
+    AUTO_FREE char *patterned = path_join(outer, "patterned");
+    assert_ok(folder_make(inner, err));
+    assert_ok(folder_make(patterned, err));
+    write_below(outer, "bread.txt", "To bake bread with rye flour, let the dough rest for a day.\n");
+    write_below(inner, "water.md", "# Water\n\nIt boils at 100 degrees.\n");
+    write_below(inner, "budget.txt", "Parliament adopted the annual budget on Thursday.\n");
+    write_below(patterned, "p.txt", "Patterned.\n");
+
+    const int64_t inner_source = source_of(&place, inner, NULL);
+    run(&place);
+    const int64_t water = document_id(&place, inner_source, "water.md");
+    struct removal removal;
+    assert_ok(ingest_remove(instance_ingest(place.instance), document_id(&place, inner_source, "budget.txt"),
+                            &removal, err));
+    const int64_t file_source = source_of(&place, file, NULL);
+    run(&place);
+    const int64_t bread = document_id(&place, file_source, "bread.txt");
+    AUTO_JSON *options = json_pack("{s:[s]}", "include", "*.txt");
+    const int64_t patterned_source = source_of(&place, patterned, options);
+    run(&place);
+    assert_true(water && bread);
+
+    const int64_t outer_source = source_of(&place, outer, NULL);
+    assert_int_not_equal(outer_source, inner_source);
+    struct ingest_status status = run(&place);
+    assert_counts(&status, 1, 2, 1, 0,
+                  0); /* that of the patterned one is new here; the removed one stays away */
+    assert_int_equal(status.moved, 0);
+    assert_false(has_source(&place, inner_source) || has_source(&place, file_source));
+    assert_true(has_source(&place, patterned_source));
+    assert_int_equal(document_id(&place, outer_source, "a\\\\b/water.md"), water);
+    assert_int_equal(document_id(&place, outer_source, "bread.txt"), bread);
+    assert_int_equal(collection_counts(&place).pending_rows, 0);
+    assert_int_equal(matches(&place, "boils"), 1);
+    assert_int_equal(matches(&place, "rye"), 1);
+    assert_int_equal(matches(&place, "parliament"), 0);
+    assert_int_equal(source_of(&place, inner, NULL), outer_source);
+    assert_int_equal(count_findings(&place, false), 0);
+    AUTO_FREE char *gone = path_join(inner, "water.md");
+    assert_int_equal(unlink(gone), 0);
+    place.source_id = outer_source;
+    status = run(&place);
+    assert_counts(&status, 0, 2, 1, 0, 1);
+    end_place(&place);
+}
+
+static void a_folder_for_other_readers_is_not_taken_in(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_FREE char *outer = path_join(place.root, "outer");
+    AUTO_FREE char *inner = path_join(outer, "inner");
+    assert_ok(folder_make(inner, err));
+    write_below(inner, "water.md", "# Water\n\nIt boils at 100 degrees.\n");
+    const int64_t inner_source = source_of(&place, inner, NULL);
+    AUTO_TRANSACTION *transaction = NULL;
+    int64_t workspace;
+    assert_ok(transaction_begin(instance_metadata(place.instance), TRANSACTION_WRITE, &transaction, err));
+    assert_ok(workspace_create(transaction, STR("others"), false, OWNER_USER_ID, &workspace, err));
+    assert_ok(source_map(transaction, inner_source, workspace, err));
+    assert_ok(transaction_commit(transaction_take(&transaction), err));
+    run(&place);
+    source_of(&place, outer, NULL);
+    run(&place);
+    assert_true(has_source(&place, inner_source));
+    assert_true(document_id(&place, inner_source, "water.md") != 0);
     end_place(&place);
 }
 
@@ -614,6 +712,8 @@ int main(void)
         cmocka_unit_test(a_path_within_a_source_is_no_source_of_its_own),
         cmocka_unit_test(options_of_a_folder_are_kept_until_taken_away),
         cmocka_unit_test(a_folder_is_removed_with_its_documents),
+        cmocka_unit_test(a_folder_takes_in_those_that_lie_within_it),
+        cmocka_unit_test(a_folder_for_other_readers_is_not_taken_in),
         cmocka_unit_test(a_folder_that_is_gone_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

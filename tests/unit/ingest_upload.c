@@ -438,7 +438,7 @@ static void the_end_of_a_run_leaves_the_work_of_others_alone(void **state)
     AUTO_FREE char *folder = path_join(bench->root, "folder");
     assert_ok(folder_make(folder, err));
     int64_t source_id;
-    assert_ok(ingest_folder_source(bench->ingest, folder, NULL, &source_id, err));
+    assert_ok(ingest_source(bench->ingest, "folder", folder, NULL, &source_id, err));
     const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
     AUTO_TRANSACTION *transaction = NULL;

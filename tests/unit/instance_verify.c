@@ -65,7 +65,7 @@ static void index_documents(struct place *place)
     struct ingest *ingest = instance_ingest(place->instance);
     struct ingest_request request = {.source_count = 1};
     int64_t source_id, run_id;
-    assert_ok(ingest_folder_source(ingest, documents, NULL, &source_id, err));
+    assert_ok(ingest_source(ingest, "folder", documents, NULL, &source_id, err));
     request.source_ids = &source_id;
     assert_ok(ingest_start(ingest, &request, &run_id, err));
     assert_true(ingest_wait(ingest, clock_monotonic_us() + 120 * SECOND_US));

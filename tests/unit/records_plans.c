@@ -206,6 +206,13 @@ static void use_deleting(struct test_store *store, int64_t source, int64_t id)
     struct transaction *transaction = test_begin(store, TRANSACTION_WRITE);
     assert_ok(source_map(transaction, source, 1, err));
     assert_ok(source_mapping_apply(transaction, source, 10, &after, err));
+    const int64_t inner = test_source(transaction, "/inner");
+    test_document(transaction, inner, "twice");
+    bool alike, more = true;
+    assert_ok(source_is_alike(transaction, inner, source, &alike, err));
+    assert_true(alike);
+    while (more)
+        assert_ok(source_absorb(transaction, inner, source, STR("inner/"), 10, &more, err));
     assert_ok(watermark_set(transaction, STR("v"), 1, 0, err));
     assert_ok(document_withdraw(transaction, id, 1, err));
     test_publish(transaction, id, "and again");

@@ -65,8 +65,8 @@ static ibid_code find_sources(struct rest_call *call, int64_t *ids, ibid_error *
     const struct index_parameters *parameters = call->parameters;
     AUTO_JSON *options = folder_options(parameters);
     for (size_t i = 0; i < parameters->paths.count; i++)
-        TRY(ingest_folder_source(instance_ingest(call->instance), parameters->paths.items[i], options,
-                                 &ids[i], err));
+        TRY(ingest_source(instance_ingest(call->instance), "folder", parameters->paths.items[i], options,
+                          &ids[i], err));
     return IBID_OK;
 }
 
