@@ -32,23 +32,27 @@ struct option_list {
 enum option_flags {
     OPTION_SECRET = 1 << 0,   /* never printed or logged */
     OPTION_REPEATED = 1 << 1, /* OPTION_LIST flag: each occurrence is one item, commas are kept */
+    OPTION_REQUIRED = 1 << 2, /* a request without it is refused; for those who read it, not for the parser */
 };
 
 struct option {
-    const char *name;         /* lower case with '_'; the flag spells it with '-' */
-    char letter;              /* short flag, 0 for none */
+    const char *name; /* lower case with '_'; the flag spells it with '-' */
+    char letter;      /* short flag, 0 for none */
     enum option_type type;
     size_t offset;            /* of the value in the struct that holds the settings */
     const char *default_text; /* as a user would write it; NULL: zero value */
     const char *choices;      /* OPTION_CHOICE: "hybrid|vector|keyword" */
     double low, high;         /* OPTION_INT, _REAL, _SIZE, _DURATION (in stored units); both 0: any */
     unsigned flags;
-    const char *placeholder;  /* what help calls the value: "FILE"; NULL: by type */
-    const char *help;         /* one or two sentences */
+    const char *placeholder; /* what help calls the value: "FILE"; NULL: by type */
+    const char *help;        /* one or two sentences */
 };
 
 /* Ends every table. */
-#define OPTION_END {.name = NULL}
+#define OPTION_END   \
+    {                \
+        .name = NULL \
+    }
 
 /* Fills `values` with every option's default. A table whose default does not parse is a BUG. */
 void option_set_defaults(const struct option *table, void *values, struct arena *arena);
@@ -93,8 +97,8 @@ void settings_add(struct settings *settings, const struct option_section *sectio
 ibid_code settings_load_file(struct settings *settings, const char *path, ibid_error *err) MUST_CHECK;
 /* Takes every IBID_<SECTION>_<NAME> from `environment` ("KEY=value", NULL-ended). Variables that
  * name no setting are left alone: other programs of ibid may own them. */
-ibid_code settings_load_environment(struct settings *settings, char *const environment[], ibid_error *err)
-    MUST_CHECK;
+ibid_code settings_load_environment(struct settings *settings, char *const environment[],
+                                    ibid_error *err) MUST_CHECK;
 /* `key` is "section.name"; `origin` is shown by explain ("flag"). */
 ibid_code settings_set(struct settings *settings, struct str key, struct str text, const char *origin,
                        ibid_error *err) MUST_CHECK;

@@ -504,7 +504,7 @@ def test_server_searches():
 def test_unknown_places_and_methods():
     assert server.ask("GET", "/api/v2/x", status=404)["error"]["code"] == "not_found"
     server.ask("PUT", "/api/v1/documents", b"body", status=405)
-    assert server.headers["Allow"] == "GET, POST"
+    assert server.headers["Allow"] == "GET, HEAD, POST"
     server.ask("GET", "/api/v1/documents/999999", status=404)
     server.ask("GET", "/api/v1/documents/..%2f..%2fetc", status=404)
     server.ask("OPTIONS", "/api/v1/search", headers={"Origin": "http://evil", "Access-Control-Request-Method": "POST"},
@@ -613,7 +613,7 @@ def test_metrics_and_description():
     described = server.ask("GET", "/api/v1/openapi.json", token=False, status=200)
     assert described["openapi"] == "3.1.0"
     search = described["paths"]["/api/v1/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert search["properties"]["mode"]["enum"] == ["hybrid", "vector", "keyword"]
+    assert search["properties"]["mode"]["enum"] == ["hybrid", "vector", "keyword", None]
     assert {"/api/v1/documents/{id}/content", "/metrics"} <= set(described["paths"])
 
 

@@ -9,7 +9,9 @@ typedef ibid_code route_handler(struct rest_call *call, struct http_reply *reply
 /* page.c */
 route_handler handle_page;
 /* system.c */
-route_handler handle_health, handle_status, handle_metrics, handle_config, handle_verify, handle_openapi;
+route_handler handle_health, handle_status, handle_metrics, handle_config, handle_verify;
+/* openapi.c */
+route_handler handle_openapi;
 /* search.c */
 route_handler handle_search;
 /* documents.c */

@@ -64,13 +64,13 @@ static ibid_code set_list(const struct option *option, void *values, const json_
     if (json_is_string(value))
         return set_string(option, values, value, arena, err);
     if (!json_is_array(value))
-        return wrong_type(option, "an array of strings", err);
+        return wrong_type(option, "a string or an array of strings", err);
     size_t index;
     json_t *item;
     json_array_foreach(value, index, item)
     {
         if (!json_is_string(item))
-            return wrong_type(option, "an array of strings", err);
+            return wrong_type(option, "a string or an array of strings", err);
         TRY(set_string(option, values, item, arena, err));
     }
     return IBID_OK;
@@ -89,6 +89,14 @@ static ibid_code set_number(const struct option *option, void *values, const jso
     return option_set(option, values, str_from(text), arena, err);
 }
 
+/* JSON knows one kind of number: 5.0 is a whole one, too, as far as reals are exact. */
+static bool is_whole(const json_t *value)
+{
+    const double number = json_number_value(value);
+    return json_is_integer(value) ||
+           (json_is_real(value) && fabs(number) <= 9007199254740992.0 && number == floor(number));
+}
+
 static ibid_code set_value(const struct option *option, void *values, const json_t *value,
                            struct arena *arena, ibid_error *err)
 {
@@ -98,7 +106,7 @@ static ibid_code set_value(const struct option *option, void *values, const json
             return wrong_type(option, "true or false", err);
         return option_set(option, values, json_is_true(value) ? STR("true") : STR("false"), arena, err);
     case OPTION_INT:
-        if (!json_is_integer(value))
+        if (!is_whole(value))
             return wrong_type(option, "a whole number", err);
         return set_number(option, values, value, arena, err);
     case OPTION_REAL:
@@ -120,6 +128,16 @@ static ibid_code set_value(const struct option *option, void *values, const json
     if (!json_is_string(value))
         return wrong_type(option, "a string", err);
     return set_string(option, values, value, arena, err);
+}
+
+static ibid_code check_required(const struct option *table, const json_t *object, ibid_error *err)
+{
+    for (; table->name; table++) {
+        const json_t *value = json_object_get(object, table->name);
+        if ((table->flags & OPTION_REQUIRED) && (!value || json_is_null(value)))
+            return fail(err, IBID_EINVAL, "'%s' is needed", table->name);
+    }
+    return IBID_OK;
 }
 
 static bool is_among(const char *name, const char *const names[])
@@ -147,7 +165,7 @@ ibid_code parameters_from_json(const struct option *table, void *values, const j
         if (!json_is_null(value))
             TRY(set_value(option, values, value, arena, err));
     }
-    return IBID_OK;
+    return check_required(table, object, err);
 }
 
 static const void *field(const struct option *option, const void *values)
@@ -245,31 +263,51 @@ static json_t *choices_schema(const char *choices)
     return array;
 }
 
-static json_t *row_schema(const struct option *row)
+static json_t *type_schema(const struct option *row, bool in_body)
 {
-    static const char *const types[] = {
-        [OPTION_BOOL] = "boolean", [OPTION_INT] = "integer",     [OPTION_REAL] = "number",
-        [OPTION_SIZE] = "string",  [OPTION_DURATION] = "string", [OPTION_STRING] = "string",
-        [OPTION_PATH] = "string",  [OPTION_CHOICE] = "string",   [OPTION_LIST] = "array",
+    static const char *const types[][3] = {
+        [OPTION_BOOL] = {"boolean"}, [OPTION_INT] = {"integer"},     [OPTION_REAL] = {"number"},
+        [OPTION_SIZE] = {"string"},  [OPTION_DURATION] = {"string"}, [OPTION_STRING] = {"string"},
+        [OPTION_PATH] = {"string"},  [OPTION_CHOICE] = {"string"},   [OPTION_LIST] = {"array", "string"},
     };
+    json_t *array = json_array();
+    for (const char *const *type = types[row->type]; *type; type++)
+        json_array_append_new(array, json_string(*type));
+    if (in_body && (row->type == OPTION_SIZE || row->type == OPTION_DURATION))
+        json_array_append_new(array, json_string("number"));
+    if (in_body && !(row->flags & OPTION_REQUIRED))
+        json_array_append_new(array, json_string("null"));
+    return array;
+}
+
+static json_t *row_schema(const struct option *row, bool in_body)
+{
     json_t *schema = json_object();
-    json_set_string(schema, "type", types[row->type]);
+    json_set(schema, "type", type_schema(row, in_body));
     json_set_string(schema, "description", row->help);
-    if (row->type == OPTION_CHOICE)
-        json_set(schema, "enum", choices_schema(row->choices));
+    if (row->type == OPTION_CHOICE) {
+        json_t *choices = choices_schema(row->choices);
+        if (in_body && !(row->flags & OPTION_REQUIRED))
+            json_array_append_new(choices, json_null());
+        json_set(schema, "enum", choices);
+    }
     if (row->type == OPTION_LIST)
         json_set(schema, "items", json_pack("{ss}", "type", "string"));
-    if ((row->type == OPTION_INT || row->type == OPTION_REAL) && (row->low != 0 || row->high != 0)) {
+    if (row->type == OPTION_INT && (row->low != 0 || row->high != 0)) {
+        json_set_int(schema, "minimum", (int64_t)row->low);
+        json_set_int(schema, "maximum", (int64_t)row->high);
+    }
+    if (row->type == OPTION_REAL && (row->low != 0 || row->high != 0)) {
         json_set_real(schema, "minimum", row->low);
         json_set_real(schema, "maximum", row->high);
     }
     return schema;
 }
 
-json_t *parameters_schema(const struct option *table)
+json_t *parameters_schema(const struct option *table, bool in_body)
 {
     json_t *properties = json_object();
     for (; table && table->name; table++)
-        json_set(properties, table->name, row_schema(table));
+        json_set(properties, table->name, row_schema(table, in_body));
     return properties;
 }

@@ -15,8 +15,8 @@ ibid_code parameters_from_query(const struct option *table, void *values, struct
                                 struct arena *arena, ibid_error *err) MUST_CHECK;
 
 /* The same from the members of a JSON object, less those named in `others` (NULL-ended, may be NULL), which
- * the route reads itself. Null stands for "not given". Durations are texts ("30s") or seconds, sizes texts or
- * bytes, lists arrays of texts or one text. */
+ * the route reads itself. Null stands for "not given", which OPTION_REQUIRED does not allow. Durations are
+ * texts ("30s") or seconds, sizes texts or bytes, lists arrays of texts or one text. */
 ibid_code parameters_from_json(const struct option *table, void *values, const json_t *object,
                                const char *const others[], struct arena *arena, ibid_error *err) MUST_CHECK;
 
@@ -26,5 +26,6 @@ void parameters_to_json(const struct option *table, const void *values, json_t *
 json_t *parameter_list_to_json(const struct option_list *list);
 void parameters_to_query(const struct option *table, const void *values, struct buffer *out);
 
-/* A JSON schema of the table's rows: an object of properties. Owned by the caller. */
-json_t *parameters_schema(const struct option *table);
+/* A JSON schema of the table's rows: an object of properties. `in_body`: in a JSON body, where null stands for
+ * "not given" and sizes and durations may be numbers. Owned by the caller. */
+json_t *parameters_schema(const struct option *table, bool in_body);

@@ -128,7 +128,8 @@ const struct route *route_find(struct str method, struct str path, struct arena 
             *ret_methods = "";
             return &routes[i];
         }
-        methods = arena_printf(arena, "%s%s%s", methods, *methods ? ", " : "", routes[i].method);
+        methods = arena_printf(arena, "%s%s%s%s", methods, *methods ? ", " : "", routes[i].method,
+                               strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
     }
     *ret_methods = methods;
     return NULL;
