@@ -42,13 +42,14 @@ def random_code_point(rng, blocks):
 def random_texts(count):
     rng = random.Random(20240701)
     blocks = [0x41, 0xC0, 0x300, 0x370, 0x400, 0x590, 0x600, 0x900, 0xE00, 0x1100, 0x1E00, 0x1F00, 0x2000,
-              0x2100, 0x3040, 0x30A0, 0x4E00, 0xAC00, 0xF900, 0xFB00, 0xFE00, 0xFF00, 0x1D165, 0x1F600, 0x20000]
+              0x2100, 0x2580, 0x3040, 0x30A0, 0x4E00, 0xAC00, 0xF900, 0xFB00, 0xFE00, 0xFF00, 0x1D165, 0x1F600, 0x20000]
     for _ in range(count):
         block = rng.sample(blocks, 3)
         text = "".join(chr(code) for code in (random_code_point(rng, block) for _ in range(rng.randrange(120)))
                        if not 0xD800 <= code < 0xE000)
         if rng.random() < 0.1:
-            text += rng.choice(["[SEP]", "[CLS] x", "a[MASK]b", "[UNK]", "[ SEP ]"]) + text[:20]
+            text += rng.choice(["[SEP]", "[CLS] x", "a[MASK]b", "[UNK]", "[ SEP ]", "<s>", "</s> x", "a \u2003<mask> b",
+                                "<mask>", "\uff1cs\uff1e", "<unk>", "\u2581", "\u2581 \u2581a", "   ", "\r\n"]) + text[:20]
         yield text
 
 
@@ -87,4 +88,5 @@ def main():
     print(len(texts), "texts, all the same")
 
 
-main()
+if __name__ == "__main__":
+    main()

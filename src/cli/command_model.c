@@ -24,8 +24,6 @@ static void append_model(const struct terminal *terminal, const json_t *model, s
                   (long long)member_int(model, "dimension"), STR_ARG(member_text(model, "licence")));
     if (json_is_true(json_object_get(model, "default")))
         buffer_append_string(out, ", default");
-    if (!json_is_true(json_object_get(model, "supported")))
-        buffer_append_string(out, ", not supported by this version");
     buffer_append_string(out, "\n    ");
     terminal_append(terminal, out, STYLE_PLAIN, member_text(model, "description"));
     buffer_append_byte(out, '\n');

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/str.h"
 
 struct net_policy;
 
@@ -39,7 +40,6 @@ struct model_entry {
     int64_t size;                                /* bytes of all files, about */
     const char *query_prefix, *passage_prefix;   /* NULL: what the model's own files say */
     double similarity_floor, similarity_ceiling; /* as embedder_info's, measured */
-    bool supported;                              /* whether this version can run it */
 };
 
 /* All entries, the default first. */
@@ -50,6 +50,8 @@ extern const size_t model_catalog_count;
 const struct model_entry *model_catalog_find(const char *name);
 /* The entry with a file of that hash: a folder with a known model is known whatever its name. */
 const struct model_entry *model_catalog_find_weights(const struct sha256 *hash);
+/* The entry of that name whose weights are not pinned: only the folder's name tells it. */
+const struct model_entry *model_catalog_find_unpinned(struct str name);
 
 /* Where models are kept: `folder` when it is not NULL, else $XDG_CACHE_HOME/ibid/models, else
  * ~/.cache/ibid/models. free() it. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "embedder/local/wordpiece.h"
+#include "embedder/local/tokenizer.h"
 
 enum { TEXT_SIZE_MAX = 64 << 20 };
 
@@ -14,9 +14,9 @@ int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    struct wordpiece *wordpiece;
+    struct tokenizer *tokenizer;
     ibid_error err = {0};
-    if (wordpiece_open(argv[1], &wordpiece, &err) != IBID_OK) {
+    if (tokenizer_open(argv[1], &tokenizer, &err) != IBID_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
@@ -28,13 +28,13 @@ int main(int argc, char **argv)
         if (fread(text, 1, size, stdin) != size)
             return 1;
         const struct str input = {text, size};
-        const uint32_t counts[2] = {(uint32_t)wordpiece_count(wordpiece, input),
-                                    (uint32_t)wordpiece_encode(wordpiece, input, ids, max_tokens)};
+        const uint32_t counts[2] = {(uint32_t)tokenizer_count(tokenizer, input),
+                                    (uint32_t)tokenizer_encode(tokenizer, input, ids, max_tokens)};
         fwrite(counts, sizeof counts, 1, stdout);
         fwrite(ids, sizeof *ids, counts[1], stdout);
         free(text);
     }
     free(ids);
-    wordpiece_free(wordpiece);
+    tokenizer_free(tokenizer);
     return 0;
 }

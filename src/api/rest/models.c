@@ -184,7 +184,6 @@ static json_t *render_model(const struct model_entry *entry, const char *cache_f
     json_set_int(object, "size", entry->size);
     json_set(object, "languages", render_languages(entry->languages));
     json_set_bool(object, "default", entry == &model_catalog[0]);
-    json_set_bool(object, "supported", entry->supported);
     return object;
 }
 

@@ -97,7 +97,7 @@ static ibid_code reserve_memory(struct encoder *self, ibid_error *err)
 /* Where tensors are looked for. */
 struct source {
     const struct safetensors *file;
-    const char *root; /* "" or "bert." */
+    const char *root; /* "", "bert." or "roberta." */
     char name[160];
 };
 
@@ -193,10 +193,11 @@ static ibid_code read_positions(struct encoder *self, struct source *source, ibi
 {
     const struct model_config *config = &self->config;
     const size_t hidden = config->hidden_size;
-    const struct tensor *token_types;
+    const struct tensor *places, *token_types;
     float *positions = take_memory(self, config->positions * hidden * sizeof *positions);
-    TRY(read_tensor(source, "", "embeddings.position_embeddings.weight", config->positions, hidden, positions,
-                    err));
+    TRY(find_tensor(source, "", "embeddings.position_embeddings.weight",
+                    config->first_position + config->positions, hidden, &places, err));
+    tensor_read(places, config->first_position * hidden, config->positions * hidden, positions);
     TRY(find_tensor(source, "", "embeddings.token_type_embeddings.weight", config->token_types, hidden,
                     &token_types, err));
     AUTO_FREE float *token_type = xcalloc(hidden, sizeof *token_type);
@@ -212,6 +213,8 @@ static ibid_code read_weights(struct encoder *self, const struct safetensors *fi
     struct source source = {.file = file, .root = ""};
     if (safetensors_find(file, "bert.embeddings.word_embeddings.weight"))
         source.root = "bert.";
+    else if (safetensors_find(file, "roberta.embeddings.word_embeddings.weight"))
+        source.root = "roberta.";
     TRY(find_tensor(&source, "", "embeddings.word_embeddings.weight", self->config.vocabulary_size,
                     self->config.hidden_size, &self->words, err));
     TRY(read_positions(self, &source, err));

@@ -16,7 +16,7 @@
 #include "embedder/local/model_config.h"
 #include "embedder/local/model_manifest.h"
 #include "embedder/local/safetensors.h"
-#include "embedder/local/wordpiece.h"
+#include "embedder/local/tokenizer.h"
 #include "embedder/members.h"
 #include "embedder/model_catalog.h"
 #include "embedder/prefix.h"
@@ -27,7 +27,7 @@ struct local_embedder {
     struct embedder base;
     struct arena arena;
     struct model_config config;
-    struct wordpiece *wordpiece;
+    struct tokenizer *tokenizer;
     struct safetensors *weights;
     struct encoder *encoder;
 };
@@ -75,7 +75,7 @@ static size_t count_tokens(const struct token_counter *self, struct str text)
     const struct local_embedder *local =
         (const struct local_embedder *)((const char *)self -
                                         offsetof(struct local_embedder, base.token_counter));
-    return wordpiece_count(local->wordpiece, text);
+    return tokenizer_count(local->tokenizer, text);
 }
 
 /* The folder of the model, and its entry when the catalogue knows it. */
@@ -96,9 +96,6 @@ static ibid_code check_files(const char *folder, const struct model_entry *entry
                              ibid_error *err)
 {
     static const char *const needed[] = {"config.json", "tokenizer.json", "model.safetensors"};
-    if (entry && !entry->supported)
-        return fail(err, IBID_EUNSUPPORTED, "this version of ibid cannot run the model '%s' yet",
-                    entry->name);
     for (size_t i = 0; i < COUNT_OF(needed); i++) {
         AUTO_FREE char *path = path_join(folder, needed[i]);
         if (file_exists(path))
@@ -140,8 +137,8 @@ static ibid_code pick_kernel(const struct local_options *options, const struct m
 
 static ibid_code check_window(struct local_embedder *self, const char *prefix, ibid_error *err)
 {
-    const size_t specials = wordpiece_special_count(self->wordpiece);
-    if (wordpiece_count(self->wordpiece, str_from(prefix)) + specials + 8 > self->config.window)
+    const size_t specials = tokenizer_special_count(self->tokenizer);
+    if (tokenizer_count(self->tokenizer, str_from(prefix)) + specials + 8 > self->config.window)
         return fail(err, IBID_EINVAL, "the prefix '%s' leaves no room for text in a window of %zu tokens",
                     prefix, self->config.window);
     return IBID_OK;
@@ -153,10 +150,10 @@ static ibid_code load(struct local_embedder *self, const char *folder, const str
     AUTO_FREE char *tokenizer_path = path_join(folder, "tokenizer.json");
     AUTO_FREE char *weights_path = path_join(folder, "model.safetensors");
     TRY(model_config_read(folder, &self->arena, &self->config, err));
-    TRY(wordpiece_open(tokenizer_path, &self->wordpiece, err));
-    if (wordpiece_id_end(self->wordpiece) > self->config.vocabulary_size)
+    TRY(tokenizer_open(tokenizer_path, &self->tokenizer, err));
+    if (tokenizer_id_end(self->tokenizer) > self->config.vocabulary_size)
         return fail(err, IBID_EFORMAT, "%s has ids up to %zu, but the model knows only %zu", tokenizer_path,
-                    wordpiece_id_end(self->wordpiece) - 1, self->config.vocabulary_size);
+                    tokenizer_id_end(self->tokenizer) - 1, self->config.vocabulary_size);
     TRY(pick_kernel(options, &self->config, ret_kernel, err));
     TRY(safetensors_open(weights_path, &self->weights, err));
     const ibid_code code = encoder_new(&self->config, self->weights, *ret_kernel, &self->encoder, err);
@@ -189,7 +186,7 @@ static void describe(struct local_embedder *self, const char *folder, const stru
     info->batch_size = BATCH_TEXTS;
     info->concurrency = thread_core_count();
     self->base.token_counter =
-        (struct token_counter){count_tokens, wordpiece_special_count(self->wordpiece), config->window};
+        (struct token_counter){count_tokens, tokenizer_special_count(self->tokenizer), config->window};
 }
 
 static void local_close(struct embedder *embedder)
@@ -197,7 +194,7 @@ static void local_close(struct embedder *embedder)
     struct local_embedder *self = (struct local_embedder *)embedder;
     encoder_free(self->encoder);
     safetensors_free(self->weights);
-    wordpiece_free(self->wordpiece);
+    tokenizer_free(self->tokenizer);
     arena_release(&self->arena);
     free(self);
 }
@@ -228,6 +225,8 @@ static ibid_code open_model(struct local_embedder *self, const struct local_opti
     TRY(model_manifest_hash(folder, "model.safetensors", !strchr(options->model, '/'), &hash, err));
     if (!entry)
         entry = model_catalog_find_weights(&hash);
+    if (!entry)
+        entry = model_catalog_find_unpinned(path_base_name(str_from(folder)));
     set_prefixes(self, options, entry);
     TRY(check_window(self, self->config.query_prefix, err));
     TRY(check_window(self, self->config.passage_prefix, err));
@@ -271,12 +270,12 @@ static void run(struct local_embedder *self, struct pass *pass)
 static size_t encode(const struct local_embedder *self, const char *prefix, struct str text, int32_t *ids)
 {
     if (!*prefix)
-        return wordpiece_encode(self->wordpiece, text, ids, self->config.window);
+        return tokenizer_encode(self->tokenizer, text, ids, self->config.window);
     const size_t prefix_size = strlen(prefix);
     AUTO_FREE char *joined = xmalloc(prefix_size + text.size + 1);
     memcpy(joined, prefix, prefix_size);
     memcpy(joined + prefix_size, text.data, text.size);
-    return wordpiece_encode(self->wordpiece, (struct str){joined, prefix_size + text.size}, ids,
+    return tokenizer_encode(self->tokenizer, (struct str){joined, prefix_size + text.size}, ids,
                             self->config.window);
 }
 

@@ -14,6 +14,7 @@ enum {
     INTERMEDIATE_MAX = 65536,
     VOCABULARY_MAX = 4 << 20,
     WINDOW_MAX = 8192,
+    POSITIONS_BEFORE_MAX = 64,
     TOKEN_TYPES_MAX = 64,
     PREFIX_SIZE_MAX = 1024,
 };
@@ -54,13 +55,43 @@ static ibid_code require(const json_t *config, const char *key, const char *expe
     return IBID_OK;
 }
 
+/* BERT, or one of the RoBERTa family, which differs in where positions begin: behind the padding token's id
+ * (Liu et al., "RoBERTa", 2019; Conneau et al., "XLM-R", 2020, as Transformers runs them). */
+static ibid_code read_family(const json_t *root, struct model_config *config, ibid_error *err)
+{
+    struct str type = STR("bert");
+    int64_t padding = 1;
+    TRY(json_get_str(root, "model_type", &type, err));
+    if (str_is(type, "bert"))
+        return IBID_OK;
+    if (!str_is(type, "xlm-roberta") && !str_is(type, "roberta"))
+        return fail(err, IBID_EUNSUPPORTED,
+                    "the model's model_type is '%.*s', but only 'bert', 'roberta' and 'xlm-roberta' are "
+                    "supported",
+                    STR_ARG(type));
+    TRY(json_get_int(root, "pad_token_id", 0, POSITIONS_BEFORE_MAX, &padding, err));
+    config->first_position = (size_t)padding + 1;
+    return IBID_OK;
+}
+
+static ibid_code read_positions(const json_t *root, struct model_config *config, ibid_error *err)
+{
+    size_t rows;
+    TRY(read_count(root, "max_position_embeddings", WINDOW_MAX + POSITIONS_BEFORE_MAX + 1, &rows, err));
+    if (rows <= config->first_position || rows - config->first_position > WINDOW_MAX)
+        return fail(err, IBID_EFORMAT, "config.json has %zu positions, of which the first is number %zu",
+                    rows, config->first_position);
+    config->positions = rows - config->first_position;
+    return IBID_OK;
+}
+
 static ibid_code read_transformer(const char *folder, struct model_config *config, ibid_error *err)
 {
     AUTO_JSON *root = NULL;
     TRY(read_optional(folder, "config.json", &root, err));
     if (!root)
         return fail(err, IBID_ENOTFOUND, "there is no config.json in %s", folder);
-    TRY(require(root, "model_type", "bert", err));
+    TRY(read_family(root, config, err));
     TRY(require(root, "hidden_act", "gelu", err));
     TRY(require(root, "position_embedding_type", "absolute", err));
     TRY(read_count(root, "hidden_size", HIDDEN_MAX, &config->hidden_size, err));
@@ -68,7 +99,7 @@ static ibid_code read_transformer(const char *folder, struct model_config *confi
     TRY(read_count(root, "num_attention_heads", HEADS_MAX, &config->heads, err));
     TRY(read_count(root, "intermediate_size", INTERMEDIATE_MAX, &config->intermediate_size, err));
     TRY(read_count(root, "vocab_size", VOCABULARY_MAX, &config->vocabulary_size, err));
-    TRY(read_count(root, "max_position_embeddings", WINDOW_MAX, &config->positions, err));
+    TRY(read_positions(root, config, err));
     TRY(read_count(root, "type_vocab_size", TOKEN_TYPES_MAX, &config->token_types, err));
     double epsilon = 1e-12;
     TRY(json_get_real(root, "layer_norm_eps", 0, 1, &epsilon, err));

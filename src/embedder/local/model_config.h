@@ -15,7 +15,9 @@ struct model_config {
     size_t heads;
     size_t intermediate_size;
     size_t vocabulary_size;
-    size_t positions;
+    size_t positions;      /* a sequence can have */
+    size_t first_position; /* row of the position table where they begin: RoBERTa keeps those before to
+                              padding */
     size_t token_types;
     float epsilon; /* of layer normalisation */
 
