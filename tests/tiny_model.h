@@ -30,7 +30,7 @@ static inline double tiny_random(uint64_t *state)
 
 struct tiny_writer {
     struct buffer header, data;
-    const char *root; /* "" or "bert." */
+    const char *root; /* "", "bert." or "roberta." */
     uint64_t random;
 };
 
@@ -108,15 +108,18 @@ static inline void tiny_write(const char *folder, const char *name, struct str c
     assert_ok(file_write_atomically(path, content.data, content.size, 0644, err));
 }
 
-/* Writes a model whose vocabulary is that of tests/golden/encoder/tokenizer.json into `folder`. */
+/* Writes a model into `folder`: BERT with the vocabulary of tests/golden/encoder/tokenizer.json, or (root
+ * "roberta.") XLM-R with that of unigram.json. */
 static inline void tiny_model_write(const char *folder, const char *root, bool pool_cls)
 {
-    AUTO_FREE char *tokenizer_path = golden_path("tokenizer.json");
+    const bool roberta = strcmp(root, "roberta.") == 0;
+    AUTO_FREE char *tokenizer_path = golden_path(roberta ? "unigram.json" : "tokenizer.json");
     AUTO_BUFFER tokenizer = BUFFER(1 << 20);
     AUTO_JSON *json = NULL;
     assert_ok(file_read(tokenizer_path, &tokenizer, err));
     assert_ok(json_parse(buffer_str(&tokenizer), &json, err));
-    const size_t words = json_object_size(json_object_get(json_object_get(json, "model"), "vocab"));
+    const json_t *vocabulary = json_object_get(json_object_get(json, "model"), "vocab");
+    const size_t words = roberta ? json_array_size(vocabulary) : json_object_size(vocabulary);
     AUTO_BUFFER weights = BUFFER(8 << 20);
     tiny_weights(words, root, &weights);
     AUTO_FREE char *pooling = path_join(folder, "1_Pooling");
@@ -126,10 +129,11 @@ static inline void tiny_model_write(const char *folder, const char *root, bool p
     AUTO_BUFFER config = BUFFER(4096);
     buffer_printf(
         &config,
-        "{\"model_type\":\"bert\",\"hidden_act\":\"gelu\",\"hidden_size\":%d,\"num_hidden_layers\":%d,"
-        "\"num_attention_heads\":%d,\"intermediate_size\":%d,\"vocab_size\":%zu,"
+        "{\"model_type\":\"%s\",\"hidden_act\":\"gelu\",\"hidden_size\":%d,\"num_hidden_layers\":%d,"
+        "\"num_attention_heads\":%d,\"intermediate_size\":%d,\"vocab_size\":%zu,\"pad_token_id\":1,"
         "\"max_position_embeddings\":%d,\"type_vocab_size\":%d,\"layer_norm_eps\":1e-12}",
-        TINY_HIDDEN, TINY_LAYERS, TINY_HEADS, TINY_WIDE, words, TINY_POSITIONS, TINY_TYPES);
+        roberta ? "xlm-roberta" : "bert", TINY_HIDDEN, TINY_LAYERS, TINY_HEADS, TINY_WIDE, words,
+        TINY_POSITIONS, TINY_TYPES);
     tiny_write(folder, "config.json", buffer_str(&config));
     tiny_write(folder, "modules.json",
                STR("[{\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"

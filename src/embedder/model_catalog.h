@@ -17,7 +17,8 @@ struct net_policy;
 /* A file of a model. */
 struct model_file {
     const char *path;   /* within the model's folder */
-    const char *sha256; /* pinned, in hex; NULL: none is known, then the first download is kept and noted */
+    const char *sha256; /* pinned, in hex; NULL: none is known, then what the hub itself names counts, where
+                           it names any, and what came is noted */
     int64_t size;       /* 0 when sha256 is NULL */
 };
 

@@ -595,7 +595,8 @@ static ibid_code run_call(struct session *session, struct exchange *exchange, ib
     for (unsigned hops = 0;; hops++) {
         start_exchange(exchange, url);
         TRY(run_exchange(session, exchange, target, url_same_origin(&origin, &url), err));
-        if (!is_redirect(exchange->status) || exchange->request->unix_socket)
+        if (!is_redirect(exchange->status) || exchange->request->takes_redirects ||
+            exchange->request->unix_socket)
             return IBID_OK;
         char *location = NULL;
         curl_easy_getinfo(session->easy, CURLINFO_REDIRECT_URL, &location);

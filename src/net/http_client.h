@@ -57,6 +57,7 @@ struct http_request {
     int64_t timeout;            /* whole call in microseconds; 0: none, then a stalled transfer still ends */
     int64_t stall_timeout;      /* no byte in either direction for so long; 0: 60 s */
     unsigned max_redirects;     /* 0: a redirect is an error (IBID_EUPSTREAM) */
+    bool takes_redirects;       /* a redirect is a reply like any other, and is not followed */
     const _Atomic bool *cancel; /* NULL: none. Looked at ten times a second and between pieces */
     const struct http_sink *sink;
 };

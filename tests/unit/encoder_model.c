@@ -143,6 +143,12 @@ static void test_names_what_is_wrong_with_a_folder(void **state)
         {"config.json", "{\"model_type\":\"bert\"}", IBID_EFORMAT, "hidden_size"},
         {"config.json", "{\"model_type\":\"gpt2\"}", IBID_EUNSUPPORTED, "gpt2"},
         {"config.json", "{\"hidden_size\":999999}", IBID_EFORMAT, "hidden_size"},
+        {"config.json", "{\"model_type\":\"roberta\",\"pad_token_id\":65}", IBID_EFORMAT, "pad_token_id"},
+        {"config.json",
+         "{\"model_type\":\"xlm-roberta\",\"hidden_size\":40,\"num_hidden_layers\":2,\"num_attention_heads\":"
+         "4,"
+         "\"intermediate_size\":72,\"vocab_size\":99,\"max_position_embeddings\":2}",
+         IBID_EFORMAT, "positions"},
         {"model.safetensors", "\2\0\0\0\0\0\0\0{}", IBID_EFORMAT, ""},
         {"model.safetensors", "short", IBID_EFORMAT, "short"},
         {"tokenizer.json", "{}", IBID_EUNSUPPORTED, "model"},
@@ -241,6 +247,51 @@ static void test_all_kernels_give_the_same_vectors(void **state)
     free(folder);
 }
 
+/* Mean and CLS pooling, and the positions of XLM-R, as a plain encoder in numpy has them. */
+static void test_small_models_give_the_vectors_of_the_reference(void **state)
+{
+    static const struct {
+        const char *root;
+        bool pool_cls;
+    } models[] = {{"", false}, {"", true}, {"roberta.", false}};
+    AUTO_FREE char *path = golden_path("tiny.f32");
+    AUTO_BUFFER file = BUFFER(1 << 20);
+    assert_ok(file_read(path, &file, err));
+    const float *expected = (const float *)file.data;
+    float found[TEXTS * TINY_HIDDEN];
+    assert_int_equal(file.size, COUNT_OF(models) * sizeof found);
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        char *folder = temporary_folder();
+        tiny_model_write(folder, models[i].root, models[i].pool_cls);
+        embed_all(folder, "portable", found);
+        for (size_t text = 0; text < TEXTS; text++, expected += TINY_HIDDEN)
+            if (!(cosine(found + text * TINY_HIDDEN, expected, TINY_HIDDEN) >= 0.999999))
+                fail_msg("model %zu, text %zu: cosine %.7f", i, text,
+                         cosine(found + text * TINY_HIDDEN, expected, TINY_HIDDEN));
+        assert_ok(folder_remove(folder, err));
+        free(folder);
+    }
+}
+
+/* Prefixes, languages and calibration come from the catalogue when the folder bears a name of it. */
+static void test_knows_a_folder_by_its_name_where_weights_are_not_pinned(void **state)
+{
+    char *parent = temporary_folder();
+    AUTO_FREE char *folder = path_join(parent, "multilingual-e5-small");
+    tiny_model_write(folder, "roberta.", false);
+    struct embedder *embedder = open_local(folder, "portable");
+    float query[TINY_HIDDEN], passage[TINY_HIDDEN];
+    assert_non_null(strstr(embedder->info.fingerprint, "query=query: ;passage=passage: "));
+    assert_true(embedder_knows_language(embedder, "ru"));
+    assert_false(embedder_knows_language(embedder, "mi"));
+    assert_ok(embedder_embed(embedder, EMBED_QUERY, some_texts, 1, query, err));
+    assert_ok(embedder_embed(embedder, EMBED_PASSAGE, some_texts, 1, passage, err));
+    assert_true(cosine(query, passage, TINY_HIDDEN) < 0.9999);
+    embedder_close(embedder);
+    assert_ok(folder_remove(parent, err));
+    free(parent);
+}
+
 static void test_reads_both_ways_of_naming_tensors(void **state)
 {
     char *plain = temporary_folder(), *rooted = temporary_folder();
@@ -332,6 +383,8 @@ int main(void)
         cmocka_unit_test(test_names_what_is_wrong_with_a_folder),
         cmocka_unit_test(test_refuses_options_that_make_no_sense),
         cmocka_unit_test(test_all_kernels_give_the_same_vectors),
+        cmocka_unit_test(test_small_models_give_the_vectors_of_the_reference),
+        cmocka_unit_test(test_knows_a_folder_by_its_name_where_weights_are_not_pinned),
         cmocka_unit_test(test_reads_both_ways_of_naming_tensors),
         cmocka_unit_test(test_pooling_and_prefixes_change_vector_and_fingerprint),
         cmocka_unit_test(test_gives_the_vectors_of_the_reference),

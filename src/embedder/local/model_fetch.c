@@ -18,7 +18,7 @@
 #define HUB "https://huggingface.co"
 #define PACKAGE_FOLDER ".package"
 
-enum { UNPINNED_SIZE_MAX = 1 << 30, REASONS_SIZE_MAX = 1024 };
+enum { UNPINNED_SIZE_MAX = 1 << 30, REASONS_SIZE_MAX = 1024, ASKING_TIMEOUT_US = 30 * 1000000 };
 
 /* ---- looking and checking ---- */
 
@@ -152,6 +152,36 @@ static void report_download(int64_t done, int64_t total, void *context)
     report(context, done);
 }
 
+/* What is known of a file before it comes. */
+struct promise {
+    struct sha256 hash;
+    int64_t size;
+    bool is_known;
+};
+
+/* Where nothing is pinned, the hub itself names SHA-256 and size of its large files: in the headers of its
+ * own answer, which sends on to where the bytes are. */
+static ibid_code ask_hub(struct pull *pull, const char *url, struct promise *ret, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct http_response response;
+    const struct http_request request = {.method = "HEAD",
+                                         .url = url,
+                                         .timeout = ASKING_TIMEOUT_US,
+                                         .takes_redirects = true,
+                                         .cancel = pull->settings->cancel};
+    TRY(http_client_send(pull->client, &request, &arena, &response, err));
+    struct str tag = http_headers_get(&response.headers, "x-linked-etag");
+    const struct str size = http_headers_get(&response.headers, "x-linked-size");
+    long long bytes;
+    if (tag.size > 2 && tag.data[0] == '"' && tag.data[tag.size - 1] == '"')
+        tag = str_slice(tag, 1, tag.size - 1);
+    ret->is_known = sha256_from_hex(tag, &ret->hash);
+    if (ret->is_known && str_to_int64(size, &bytes) && bytes > 0)
+        ret->size = bytes;
+    return IBID_OK;
+}
+
 static ibid_code download_file(struct pull *pull, const struct model_file *file, ibid_error *err)
 {
     const char *base = pull->settings->mirror ? pull->settings->mirror : HUB;
@@ -159,13 +189,16 @@ static ibid_code download_file(struct pull *pull, const struct model_file *file,
         xasprintf("%s%s%s/resolve/main/%s", base, str_ends_with(str_from(base), "/") ? "" : "/",
                   pull->entry->repository, file->path);
     AUTO_FREE char *path = path_join(pull->folder, file->path);
-    struct sha256 pinned;
-    const bool is_pinned = file->sha256 && sha256_from_hex(str_from(file->sha256), &pinned);
+    struct promise promise = {.size = file->size};
+    if (file->sha256)
+        promise.is_known = sha256_from_hex(str_from(file->sha256), &promise.hash);
+    else
+        TRY(ask_hub(pull, url, &promise, err));
     const struct http_download download = {.url = url,
                                            .path = path,
-                                           .size_limit = is_pinned ? file->size : UNPINNED_SIZE_MAX,
-                                           .expected_size = file->size,
-                                           .expected_hash = is_pinned ? &pinned : NULL,
+                                           .size_limit = file->sha256 ? file->size : UNPINNED_SIZE_MAX,
+                                           .expected_size = promise.size,
+                                           .expected_hash = promise.is_known ? &promise.hash : NULL,
                                            .attempts = 3,
                                            .cancel = pull->settings->cancel,
                                            .progress = report_download,
