@@ -23,6 +23,7 @@ const struct command *const commands[] = {
     &command_eval,
     &command_verify,
     &command_config,
+    &command_audit,
     &command_token_list,
     &command_token_create,
     &command_token_revoke,

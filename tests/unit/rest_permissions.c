@@ -17,6 +17,7 @@
 #include "api/rest/dispatch.h"
 #include "base/clock.h"
 #include "ingest/upload.h"
+#include "records/audit.h"
 #include "records/bootstrap.h"
 #include "records/document.h"
 #include "tests/folder.h"
@@ -428,6 +429,7 @@ static const struct {
     {"GET", "/api/v1/sources", ""},
     {"GET", "/api/v1/indexing/status", ""},
     {"GET", "/api/v1/tokens", ""},
+    {"GET", "/api/v1/audit", ""},
     {"GET", "/api/v1/config", ""},
     {"POST", "/api/v1/verify", "{}"},
     {"POST", "/api/v1/search", "{\"query\": [\"%s\"]}"},
@@ -590,6 +592,76 @@ static void uploads_do_not_meet_what_is_hidden(void **state)
     end_world(second);
 }
 
+/* ---- the audit log ---- */
+
+static json_t *audit_log(struct world *world, const char *query)
+{
+    const char *target = arena_printf(&world->arena, "/api/v1/audit%s", query);
+    const struct answer answer = ask_json(world, &world->people[ADMINISTRATOR], "GET", target, "");
+    json_t *log;
+    assert_int_equal(answer.status, 200);
+    assert_ok(json_parse(answer.body, &log, err));
+    return log;
+}
+
+static void assert_newest(struct world *world, const struct person *person, const char *action,
+                          const char *object)
+{
+    AUTO_JSON *log = audit_log(world, "?limit=1");
+    const json_t *entry = json_array_get(json_object_get(log, "entries"), 0);
+    assert_string_equal(json_text(entry, "action"), action);
+    assert_string_equal(json_text(entry, "object"), object);
+    assert_string_equal(json_text(entry, "door"), "192.0.2.1");
+    assert_int_equal(json_integer_value(json_object_get(entry, "user_id")), person->id);
+    assert_true(json_integer_value(json_object_get(entry, "token_id")) > 0);
+}
+
+static void changes_and_denied_requests_are_logged(void **state)
+{
+    struct world *world = new_world();
+    const struct person *owner = NULL, *admin = &world->people[ADMINISTRATOR];
+    for (unsigned i = 0; i < USERS; i++)
+        if (world->people[i].roles[0] == ROLE_OWNER)
+            owner = &world->people[i];
+    const struct answer answer = upload(world, owner, workspace_name(world, 0), "audit.txt", "none");
+    AUTO_JSON *document = uploaded(&answer);
+    const long long id = (long long)json_integer_value(json_object_get(document, "id"));
+    assert_newest(world, owner, "document.upload", arena_printf(&world->arena, "document %lld", id));
+
+    const char *target = arena_printf(&world->arena, "/api/v1/documents/%lld", id);
+    ask_json(world, admin, "DELETE", target, ""); /* is not there for them: nothing changed, nothing denied */
+    assert_newest(world, owner, "document.upload", arena_printf(&world->arena, "document %lld", id));
+    assert_int_equal(ask_json(world, owner, "DELETE", target, "").status, 200);
+    assert_newest(world, owner, "document.remove", arena_printf(&world->arena, "document %lld", id));
+
+    assert_int_equal(ask_json(world, owner, "GET", "/api/v1/audit?action=secret", "").status, 403);
+    assert_newest(world, owner, "denied", "GET /api/v1/audit");
+    assert_int_equal(ask_json(world, admin, "POST", "/api/v1/tokens", "{\"name\": \"x\"}").status, 201);
+    AUTO_JSON *tokens = audit_log(world, "?action=token.create");
+    assert_int_equal(json_array_size(json_object_get(tokens, "entries")), 1);
+
+    size_t all = 0;
+    for (long long before = 0; before >= 0;) { /* page by page */
+        AUTO_JSON *log = audit_log(world, arena_printf(&world->arena, "?limit=7&before=%lld", before));
+        all += json_array_size(json_object_get(log, "entries"));
+        const json_t *next = json_object_get(log, "next_before");
+        before = next ? (long long)json_integer_value(next) : -1;
+    }
+    assert_int_equal(all, DOCUMENTS + 4); /* those that new_world() brought */
+
+    /* Old entries go with new ones, some at a time. */
+    for (unsigned i = 0; i < DOCUMENTS; i++) {
+        struct transaction *transaction = writing(world);
+        const struct audit_entry entry = {.action = STR("test"), .object = STR("a\nb"), .door = STR("local")};
+        assert_ok(audit_append(transaction, &entry, i < 4 ? clock_now_us() + 1 : 1, err));
+        assert_ok(transaction_commit(transaction, err));
+    }
+    AUTO_JSON *log = audit_log(world, "?limit=1000");
+    all = json_array_size(json_object_get(log, "entries"));
+    assert_true(all <= DOCUMENTS && all >= DOCUMENTS - 4);
+    end_world(world);
+}
+
 int main(void)
 {
     const char *seed = getenv("IBID_TEST_SEED");
@@ -600,6 +672,7 @@ int main(void)
         cmocka_unit_test(no_answer_shows_what_may_not_be_read),
         cmocka_unit_test(without_what_is_hidden_answers_are_the_same),
         cmocka_unit_test(uploads_do_not_meet_what_is_hidden),
+        cmocka_unit_test(changes_and_denied_requests_are_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,10 @@ ibid_code dispatch_begin(struct http_call *http, void *context, ibid_error *err)
         return IBID_OK;
     }
     TRY(open_data(call, err));
-    TRY(authorize(call, err));
+    const ibid_code code = authorize(call, err);
+    if (code != IBID_OK)
+        call_audit(call, code);
+    TRY(code);
     call->parameters = arena_alloc(call->arena, call->route->parameters_size + 1);
     if (call->route->body != BODY_JSON)
         TRY(parameters_from_query(call->route->parameters, call->parameters, http->query, call->arena, err));
@@ -298,6 +301,7 @@ void dispatch_handle(struct http_call *http, struct http_reply *reply, void *con
         answer_not_allowed(dispatch, reply);
     } else {
         const ibid_code code = carry_out(&dispatch->call, reply, &error);
+        call_audit(&dispatch->call, code);
         if (code != IBID_OK)
             answer_error(http, code, &error, reply);
     }

@@ -63,6 +63,7 @@ ibid_code handle_document_remove(struct rest_call *call, struct http_reply *repl
     TRY(access_check_change(transaction, &call->principal, &document, err));
     transaction_rollback(transaction_take(&transaction));
     TRY(ingest_remove(instance_ingest(call->instance), document.id, &removal, err));
+    call_changed(call, "document", document.id);
     json_t *receipt = json_object();
     json_set_int(receipt, "id", document.id);
     json_set_str(receipt, "file_id", document.file_id);
@@ -245,6 +246,7 @@ static ibid_code bring_files(struct rest_call *call, struct uploaded *uploaded, 
             return code;
         }
         metric_count(COUNTER_UPLOADS);
+        call_changed(call, uploaded[i].replaced ? "replaced document" : "document", uploaded[i].id);
     }
     return IBID_OK;
 }

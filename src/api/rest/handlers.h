@@ -30,6 +30,8 @@ route_handler handle_sources, handle_source_remove;
 route_handler handle_tasks;
 /* tokens.c */
 route_handler handle_tokens, handle_token_create, handle_token_revoke;
+/* audit.c */
+route_handler handle_audit;
 /* tools.c */
 route_handler handle_extract, handle_eval;
 

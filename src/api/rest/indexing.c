@@ -64,15 +64,18 @@ static ibid_code find_sources(struct rest_call *call, int64_t *ids, ibid_error *
 {
     const struct index_parameters *parameters = call->parameters;
     AUTO_JSON *options = folder_options(parameters);
-    for (size_t i = 0; i < parameters->paths.count; i++)
+    for (size_t i = 0; i < parameters->paths.count; i++) {
         TRY(ingest_source(instance_ingest(call->instance), "folder", parameters->paths.items[i], options,
                           &ids[i], err));
+        call_changed(call, "source", ids[i]);
+    }
     return IBID_OK;
 }
 
 static void reply_started(struct rest_call *call, struct http_reply *reply, int64_t run_id)
 {
     char now[CLOCK_TEXT_SIZE];
+    call_changed(call, "run", run_id);
     json_t *answer = json_object();
     json_set_string(answer, "status", "RUNNING");
     json_set_int(answer, "run_id", run_id);
@@ -115,6 +118,8 @@ static ibid_code retry_documents(struct rest_call *call, struct http_reply *repl
     ibid_code code = IBID_OK;
     for (size_t i = 0; code == IBID_OK && i < parameters->documents.count; i++) {
         code = ingest_retry(instance_ingest(call->instance), ids[i], err);
+        if (code == IBID_OK)
+            call_changed(call, "document", ids[i]);
         json_array_append_new(array, json_integer(ids[i]));
     }
     json_t *answer = json_object();
@@ -144,6 +149,7 @@ ibid_code handle_index_cancel(struct rest_call *call, struct http_reply *reply, 
     if (!ingest_status(instance_ingest(call->instance), &status) || status.state != RUN_RUNNING)
         return fail(err, IBID_ECONFLICT, "no indexing run is under way");
     ingest_cancel(instance_ingest(call->instance));
+    call_changed(call, "run", status.run_id);
     json_t *answer = json_object();
     json_set_int(answer, "run_id", status.run_id);
     json_set_string(answer, "message", "the run is stopping: what was indexed stays");

@@ -393,6 +393,32 @@ const struct option eval_parameters[] = {
     OPTION_END,
 };
 
+const struct option audit_parameters[] = {
+    {.name = "action",
+     .letter = 'a',
+     .type = OPTION_STRING,
+     .offset = FIELD(audit_parameters, action),
+     .help = "Only what was done so: document.upload, document.remove, source.remove, run.start, run.retry, "
+             "run.cancel, token.create, token.revoke, repair, denied."},
+    {.name = "before",
+     .type = OPTION_INT,
+     .offset = FIELD(audit_parameters, before),
+     .default_text = "0",
+     .low = 0,
+     .high = 9e18,
+     .placeholder = "ID",
+     .help = "Only entries before this one: the next page."},
+    {.name = "limit",
+     .letter = 'n',
+     .type = OPTION_INT,
+     .offset = FIELD(audit_parameters, limit),
+     .default_text = "50",
+     .low = 1,
+     .high = 1000,
+     .help = "How many entries to give at most."},
+    OPTION_END,
+};
+
 const struct option token_parameters[] = {
     {.name = "name",
      .type = OPTION_STRING,

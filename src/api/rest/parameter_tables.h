@@ -98,6 +98,12 @@ struct token_parameters {
 };
 extern const struct option token_parameters[];
 
+struct audit_parameters {
+    const char *action;
+    int64_t before, limit;
+};
+extern const struct option audit_parameters[];
+
 struct model_parameters {
     const char *name, *from, *mirror;
     bool force;

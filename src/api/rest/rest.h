@@ -33,12 +33,17 @@ struct log_settings {
     int format; /* enum log_format */
 };
 
+struct audit_settings {
+    int64_t keep; /* microseconds; 0: for ever */
+};
+
 /* Everything that is set, read once at start. */
 struct rest_settings {
     struct instance_settings *instance;
     struct search_settings search;
     struct server_settings server;
     struct log_settings log;
+    struct audit_settings audit;
     char *folder; /* the data directory */
 };
 

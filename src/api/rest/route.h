@@ -35,6 +35,7 @@ struct rest_call {
     json_t *body;          /* BODY_JSON: an object */
     struct upload *upload; /* BODY_UPLOAD */
     struct principal principal;
+    const char *changed;       /* for the audit log: see call_changed; NULL: nothing */
     bool is_owner;             /* the person at this machine */
     struct instance *instance; /* with DATA_NONE only if it is open anyway */
 };
@@ -51,6 +52,7 @@ struct route {
     /* Fills in `reply`, or returns an error, which is answered with its code's status. */
     ibid_code (*handle)(struct rest_call *call, struct http_reply *reply, ibid_error *err);
     const char *summary;
+    const char *action; /* for the audit log, of routes that change something: "document.remove" */
 };
 
 extern const struct route routes[];
@@ -74,4 +76,10 @@ ibid_code call_id(const struct rest_call *call, const char *what, int64_t *ret, 
 /* A read transaction and what the caller may read in it. */
 ibid_code call_read(struct rest_call *call, struct transaction **ret, struct scope *ret_scope,
                     ibid_error *err) MUST_CHECK;
+/* Says what the call has changed, "document 17": one line in the audit log, under the route's action. Several
+ * things are listed. */
+void call_changed(struct rest_call *call, const char *kind, int64_t id);
+/* Writes what a call that is over has changed, or that it was denied to somebody known, into the audit log.
+ */
+void call_audit(struct rest_call *call, ibid_code code);
 const struct rest_settings *call_settings(const struct rest_call *call);

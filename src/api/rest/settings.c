@@ -106,6 +106,23 @@ static const struct option_section log_section = {
     .table = log_options,
 };
 
+static const struct option audit_options[] = {
+    {.name = "keep",
+     .type = OPTION_DURATION,
+     .offset = offsetof(struct audit_settings, keep),
+     .default_text = "8760h",
+     .low = 0,
+     .high = 9e17,
+     .help = "How long an entry of the audit log is kept; 0: for ever."},
+    OPTION_END,
+};
+
+static const struct option_section audit_section = {
+    .name = "audit",
+    .help = "The log of who changed what.",
+    .table = audit_options,
+};
+
 void rest_settings_init(struct rest_settings *settings)
 {
     *settings = (struct rest_settings){.instance = instance_settings_new()};
@@ -113,6 +130,7 @@ void rest_settings_init(struct rest_settings *settings)
     settings_add(table, &search_section, &settings->search);
     settings_add(table, &server_section, &settings->server);
     settings_add(table, &log_section, &settings->log);
+    settings_add(table, &audit_section, &settings->audit);
 }
 
 void rest_settings_release(struct rest_settings *settings)

@@ -56,6 +56,7 @@ ibid_code handle_source_remove(struct rest_call *call, struct http_reply *reply,
     int64_t id;
     TRY(call_id(call, "source", &id, err));
     TRY(ingest_remove_source(instance_ingest(call->instance), id, call->http->cancel, &removal, err));
+    call_changed(call, "source", id);
     json_t *receipt = json_object();
     json_set_int(receipt, "id", id);
     json_set_bool(receipt, "deleted", true);

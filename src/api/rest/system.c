@@ -227,6 +227,8 @@ ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_e
         instance_verify(call->instance, parameters->repair, &task.watch, call->arena, &findings, &count, err);
     noted_task_end(&task);
     TRY(code);
+    if (parameters->repair)
+        call_changed(call, "findings", (int64_t)count);
     json_t *answer = json_object(), *array = json_array();
     bool clean = true;
     for (size_t i = 0; i < count; i++) {

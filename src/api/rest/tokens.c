@@ -58,6 +58,7 @@ ibid_code handle_token_create(struct rest_call *call, struct http_reply *reply, 
     TRY(token_issue(transaction, call->principal.user_id, name, expires_at, text, &id, err));
     TRY(token_record_load(transaction, id, call->arena, &token, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
+    call_changed(call, "token", id);
     json_t *answer = render_token(&token);
     json_set_string(answer, "token", text);
     sodium_memzero(text, sizeof text);
@@ -75,6 +76,7 @@ ibid_code handle_token_revoke(struct rest_call *call, struct http_reply *reply, 
     TRY(token_record_revoke(transaction, id, err));
     TRY(token_record_load(transaction, id, call->arena, &token, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
+    call_changed(call, "token", id);
     reply_json(call, reply, 200, render_token(&token));
     return IBID_OK;
 }
