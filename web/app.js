@@ -182,6 +182,10 @@ async function search(offset) {
   } catch (error) {
     if (mine !== turn) return;
     element("summary").textContent = "";
+    if (offset === 0) { // what stands there answers another question
+      element("results").replaceChildren();
+      element("more").hidden = true;
+    }
     notify(error.message, true);
   } finally {
     if (mine === turn) document.body.classList.remove("busy");

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/option.h"
 #include "cli/terminal.h"
+#include "model/filter.h"
 
 /* What the process ends with; `ibid help` lists them. */
 enum exit_status {
@@ -53,13 +54,16 @@ struct command {
     const struct option *parameters;      /* mostly the route's own table */
     const struct option *more_parameters; /* in the same struct; NULL: none */
     size_t parameters_size;
-    const char *const *hidden; /* names of parameters that make no sense on a command line; NULL-ended */
-    bool bare;                 /* needs no settings and no data */
-    bool shares_data;          /* takes long: others may use the data meanwhile */
+    const char *const *hidden;     /* names of parameters that make no sense on a command line; NULL-ended */
+    const struct filter_key *keys; /* of its filter, ended by a NULL name, for help; NULL: it has no filter */
+    bool bare;                     /* needs no settings and no data */
+    bool shares_data;              /* takes long: others may use the data meanwhile */
     ibid_code (*run)(struct invocation *invocation, ibid_error *err);
 };
 
 extern const struct command *const commands[]; /* NULL-ended, in the order of help */
+/* Why `name` is no command: IBID_EINVAL, which names those that begin with that word. */
+ibid_code command_missing(const char *name, ibid_error *err) MUST_CHECK;
 /* The command that `argv` begins with, and how many words its name takes; NULL when it is none. */
 const struct command *command_find(int argc, const char *const argv[], int *ret_words);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "cli/command.h"
 
 const struct command *const commands[] = {
@@ -45,4 +46,17 @@ const struct command *command_find(int argc, const char *const argv[], int *ret_
         return *command;
     }
     return NULL;
+}
+
+/* "model" alone names a family: say which commands there are. */
+ibid_code command_missing(const char *name, ibid_error *err)
+{
+    AUTO_BUFFER family = BUFFER(4096);
+    const size_t size = strlen(name);
+    for (const struct command *const *command = commands; *command; command++)
+        if (strncmp((*command)->name, name, size) == 0 && (*command)->name[size] == ' ')
+            buffer_printf(&family, "%s'ibid %s'", family.size > 0 ? ", " : "", (*command)->name);
+    if (family.size > 0)
+        return fail(err, IBID_EINVAL, "which one? %s", family.data);
+    return fail(err, IBID_EINVAL, "there is no command '%s' (see 'ibid help')", name);
 }

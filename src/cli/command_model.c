@@ -168,6 +168,8 @@ const struct command command_model_check = {
     .arguments = "[NAME]",
     .argument_max = 1,
     .summary = "Compare a model's files with the hashes pinned or noted for them",
+    .text = "Reads every file of the model and compares its SHA-256. Without NAME, the model that the "
+            "settings name.",
     .examples = "ibid model check",
     .parameters = model_parameters,
     .parameters_size = sizeof(struct model_parameters),

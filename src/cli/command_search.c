@@ -162,8 +162,12 @@ static const struct option filter_option[] = {
      .type = OPTION_STRING,
      .offset = offsetof(struct search_options, filter),
      .placeholder = "FILTER",
-     .help = "Only passages that pass: 'language=de', 'page>=3 and label=draft', or JSON such as "
-             "{\"or\": [{\"language\": \"de\"}, {\"path\": {\"contains\": \"2024\"}}]}."},
+     .help =
+         "Only passages that pass: KEY, one of = != < <= > >= ~ (contains), and a value, joined by 'and': "
+         "'language=de', 'page>=3 and path~2024'; or JSON such as "
+         "{\"or\": [{\"language\": \"de\"}, {\"path\": {\"contains\": \"2024\"}}]}. Any other KEY is looked "
+         "up in the "
+         "documents' metadata."},
     OPTION_END,
 };
 static const char *const not_for_the_command_line[] = {"query", NULL};
@@ -187,5 +191,6 @@ const struct command command_search = {
     .parameters_size = sizeof(struct search_options),
     .more_parameters = filter_option,
     .hidden = not_for_the_command_line,
+    .keys = filter_keys,
     .run = run_search,
 };

@@ -24,10 +24,13 @@ static const char *flag_text(const struct option *option, struct arena *arena)
                         placeholder);
 }
 
+/* A number that is none (-1, an id of 0) says nothing. */
 static bool says_default(const struct option *option)
 {
-    return option->default_text && *option->default_text && option->type != OPTION_BOOL &&
-           strcmp(option->default_text, "-1") != 0;
+    const char *text = option->default_text;
+    if (!text || !*text || option->type == OPTION_BOOL || strcmp(text, "-1") == 0)
+        return false;
+    return strcmp(text, "0") != 0 || strcmp(option_placeholder(option), "ID") != 0;
 }
 
 static void append_option(const struct terminal *terminal, const struct option *option, struct arena *arena,
@@ -69,6 +72,18 @@ static void append_examples(const struct terminal *terminal, const char *example
     buffer_append_byte(out, '\n');
 }
 
+static void append_filter_keys(const struct terminal *terminal, const struct filter_key *keys,
+                               struct buffer *out)
+{
+    if (!keys)
+        return;
+    buffer_append_byte(out, '\n');
+    terminal_append(terminal, out, STYLE_BOLD, STR("Filter keys"));
+    buffer_append_byte(out, '\n');
+    for (; keys->name; keys++)
+        buffer_printf(out, "  %-18s %s\n", keys->name, keys->help);
+}
+
 static void append_command_help(const struct terminal *terminal, const struct command *command,
                                 struct buffer *out)
 {
@@ -87,6 +102,7 @@ static void append_command_help(const struct terminal *terminal, const struct co
     for (const struct option *row = rows; row->name; row++)
         if (row->offset < GLOBAL_SIZE)
             append_option(terminal, row, &arena, out);
+    append_filter_keys(terminal, command->keys, out);
 }
 
 static const char program_text[] =
@@ -185,6 +201,20 @@ static void append_manual_option(struct buffer *out, const struct option *option
     buffer_append_byte(out, '\n');
 }
 
+static void append_manual_keys(struct buffer *out, const struct filter_key *keys)
+{
+    if (!keys)
+        return;
+    buffer_append_string(out, ".SH FILTER KEYS\n");
+    for (; keys->name; keys++) {
+        buffer_append_string(out, ".TP\n.B ");
+        append_troff(out, keys->name);
+        buffer_append_byte(out, '\n');
+        append_troff(out, keys->help);
+        buffer_append_byte(out, '\n');
+    }
+}
+
 static void append_manual_examples(struct buffer *out, const char *examples)
 {
     if (!examples)
@@ -230,6 +260,7 @@ static void append_command_manual(const struct command *command, struct buffer *
     for (const struct option *row = rows; row->name; row++)
         if (row->offset < GLOBAL_SIZE)
             append_manual_option(out, row, &arena);
+    append_manual_keys(out, command->keys);
     append_manual_examples(out, command->examples);
     buffer_append_string(out, ".SH SEE ALSO\n.BR ibid (1)\n");
 }
@@ -259,10 +290,16 @@ static void append_program_manual(struct buffer *out)
         append_troff(out, exit_rows[i].meaning);
         buffer_append_byte(out, '\n');
     }
-    buffer_append_string(out,
-                         ".SH ENVIRONMENT\n.TP\n.B IBID_DATA\nThe data folder.\n.TP\n.B IBID_SECTION_NAME\n"
-                         "The setting section.name, for instance IBID_SERVER_PORT.\n.TP\n.B NO_COLOR\n"
-                         "No colours when it is not empty.\n");
+    buffer_append_string(
+        out, ".SH FILES\n"
+             ".TP\n.I ~/.local/share/ibid/\nThe data folder, unless told otherwise. What is in it:\n"
+             ".TP\n.I ibid.yaml\nSettings; see\n.BR ibid\\-config\\-explain (1).\n"
+             ".TP\n.I token\nThe access token of the first start of the server.\n"
+             ".TP\n.I socket\nBy which commands reach the process that has the data open.\n"
+             ".SH ENVIRONMENT\n.TP\n.B IBID_DATA\nThe data folder.\n"
+             ".TP\n.B XDG_DATA_HOME\nStands for ~/.local/share.\n.TP\n.B IBID_SECTION_NAME\n"
+             "The setting section.name, for instance IBID_SERVER_PORT.\n.TP\n.B NO_COLOR\n"
+             "No colours when it is not empty.\n");
 }
 
 void manual_append(const struct command *command, struct buffer *out)
@@ -288,8 +325,7 @@ static ibid_code run_help(struct invocation *invocation, ibid_error *err)
     if (invocation->argument_count > 0) {
         command = command_find((int)invocation->argument_count, invocation->arguments, &words);
         if (!command)
-            return fail(err, IBID_EINVAL, "there is no command '%s' (see 'ibid help')",
-                        invocation->arguments[0]);
+            return command_missing(invocation->arguments[0], err);
     }
     if (options->man)
         manual_append(command, &out);

@@ -145,20 +145,6 @@ static int run_command(const struct command *command, int argc, const char *cons
     return status;
 }
 
-/* "model" alone names a family: say which commands there are. */
-static int unknown_command(const char *name)
-{
-    ibid_error error = {0};
-    AUTO_BUFFER family = BUFFER(4096);
-    const size_t size = strlen(name);
-    for (const struct command *const *command = commands; *command; command++)
-        if (strncmp((*command)->name, name, size) == 0 && (*command)->name[size] == ' ')
-            buffer_printf(&family, "%s'ibid %s'", family.size > 0 ? ", " : "", (*command)->name);
-    if (family.size > 0)
-        return complain(&error, fail(&error, IBID_EINVAL, "which one? %s", family.data));
-    return complain(&error, fail(&error, IBID_EINVAL, "there is no command '%s' (see 'ibid help')", name));
-}
-
 int main(int argc, char *argv[])
 {
     const char *const *words = (const char *const *)argv + 1;
@@ -171,7 +157,9 @@ int main(int argc, char *argv[])
     if (strcmp(words[0], "--version") == 0)
         return run_command(&command_version, count - 1, words + 1);
     const struct command *command = command_find(count, words, &name_words);
-    if (!command)
-        return unknown_command(words[0]);
+    if (!command) {
+        ibid_error error = {0};
+        return complain(&error, command_missing(words[0], &error));
+    }
     return run_command(command, count - name_words, words + name_words);
 }

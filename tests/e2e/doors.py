@@ -98,11 +98,12 @@ def test_help_teaches():
         manual, _ = run("help", "--man", *name.split())
         assert manual.startswith(f".TH ibid\\-{name.replace(' ', chr(92) + '-')} 1"), manual[:80]
     assert "top\\-k" in run("help", "--man", "search")[0]
+    assert "media_type" in run("help", "search")[0] and ".SH FILTER KEYS" in run("help", "--man", "search")[0]
     assert re.fullmatch(r"ibid \d+\.\d+\.\d+\n", run("--version")[0])
 
 
 def test_wrong_usage_is_named():
-    for arguments, message in ((["bogus"], "no command 'bogus'"), (["model"], "'ibid model list'"),
+    for arguments, message in ((["bogus"], "no command 'bogus'"), (["model"], "'ibid model list'"), (["help", "token"], "'ibid token list'"),
                                (["search", "--top-q", "3", "x"], "did you mean --top-k?"),
                                (["search"], "what is to be searched for?"), (["show"], "what? 'ibid show DOCUMENT'"),
                                (["search", "x", "--top-k", "0"], "out of range"),
