@@ -15,9 +15,9 @@ import sys
 import numpy
 
 
-def embed(program, folder, kernel, texts):
+def embed(program, folder, kernel, texts, *purpose):
     data = b"".join(struct.pack("=I", len(raw)) + raw for raw in (text.encode() for text in texts))
-    out = subprocess.run([program, folder, kernel], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    out = subprocess.run([program, folder, kernel, *purpose], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          check=True).stdout
     return numpy.frombuffer(out, dtype=numpy.float32).reshape(len(texts), -1)
 
@@ -46,7 +46,7 @@ def main():
                 judged[query][document] = int(value)
         documents = embed(program, folder, kernel,
                           [((row.get("title") or "") + " " + row["text"]) for row in corpus])
-        questions = embed(program, folder, kernel, [row["text"] for row in queries])
+        questions = embed(program, folder, kernel, [row["text"] for row in queries], "query")
         names = [row["_id"] for row in corpus]
         scores, far, near = [], [], []
         for row, question in zip(queries, questions):

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -244,49 +245,23 @@ static ibid_code write_request(const struct openai_embedder *self, enum embed_pu
 
 /* ---- the reply ---- */
 
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 /* Little-endian floats in base64; false unless there are exactly `dimension`, or, when that is 0, at
  * least one and at most VECTOR_DIMENSION_MAX. */
 static bool read_base64(struct str text, size_t dimension, float *out, size_t *ret_count)
 {
-    unsigned char bytes[4];
-    size_t filled = 0, count = 0;
-    uint32_t bits = 0, bit_count = 0;
-    while (text.size > 0 && text.data[text.size - 1] == '=')
-        text.size--;
-    for (size_t i = 0; i < text.size; i++) {
-        const int digit = base64_digit(text.data[i]);
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        bit_count += 6;
-        if (bit_count < 8)
-            continue;
-        bit_count -= 8;
-        bytes[filled++] = (unsigned char)(bits >> bit_count);
-        if (filled < 4)
-            continue;
-        filled = 0;
-        if (count == (dimension ? dimension : (size_t)VECTOR_DIMENSION_MAX))
-            return false;
+    const size_t most = dimension ? dimension : (size_t)VECTOR_DIMENSION_MAX;
+    AUTO_BUFFER bytes = BUFFER(most * sizeof(float));
+    if (!base64_decode(text, &bytes) || bytes.overflowed)
+        return false;
+    const size_t count = bytes.size / sizeof(float);
+    const unsigned char *data = (const unsigned char *)bytes.data;
+    for (size_t i = 0; out && i < count; i++, data += sizeof(float)) {
         const uint32_t value =
-            bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-        if (out)
-            memcpy(&out[count], &value, sizeof value);
-        count++;
+            data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+        memcpy(&out[i], &value, sizeof value);
     }
     *ret_count = count;
-    return filled == 0 && count > 0 && (dimension == 0 || count == dimension);
+    return bytes.size % sizeof(float) == 0 && count > 0 && (dimension == 0 || count == dimension);
 }
 
 static bool read_numbers(const json_t *array, size_t dimension, float *out, size_t *ret_count)

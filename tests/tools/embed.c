@@ -1,5 +1,5 @@
 /* Embeds texts with the local member for scripts that compare it with reference implementations.
- * usage: embed MODEL_FOLDER KERNEL < texts > vectors
+ * usage: embed MODEL_FOLDER KERNEL [query] < texts > vectors
  * texts: for each, its size (uint32, the machine's byte order) and its bytes; vectors: rows of f32. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,9 @@ static size_t read_texts(struct str texts[TEXTS])
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (argc < 3)
         return 2;
+    const enum embed_purpose purpose = argc > 3 ? EMBED_QUERY : EMBED_PASSAGE;
     struct embedder *embedder;
     ibid_error err = {0};
     const struct local_options options = {.model = argv[1], .kernel = argv[2]};
@@ -39,7 +40,7 @@ int main(int argc, char **argv)
     float *vectors = xcalloc(TEXTS * dimension, sizeof *vectors);
     struct str texts[TEXTS];
     for (size_t count; (count = read_texts(texts)) > 0;) {
-        if (embedder_embed(embedder, EMBED_PASSAGE, texts, count, vectors, &err) != IBID_OK) {
+        if (embedder_embed(embedder, purpose, texts, count, vectors, &err) != IBID_OK) {
             fprintf(stderr, "%s\n", err.message);
             return 1;
         }

@@ -292,6 +292,36 @@ static void test_knows_a_folder_by_its_name_where_weights_are_not_pinned(void **
     free(parent);
 }
 
+/* bge-small-en-v1.5 by its name: CLS pooling from its folder, the prefix of queries from the catalogue. */
+static void test_runs_a_model_of_the_catalogue_by_its_name(void **state)
+{
+    char *models = temporary_folder();
+    AUTO_FREE char *folder = path_join(models, "bge-small-en-v1.5");
+    const struct local_options options = {
+        .model = "bge-small-en-v1.5", .models_folder = models, .kernel = "portable"};
+    struct embedder *embedder, *plain;
+    float asked[TINY_HIDDEN], written[TINY_HIDDEN];
+    tiny_model_write(folder, "bert.", true);
+    tiny_write(folder, "sentence_bert_config.json", STR("{\"max_seq_length\":64}"));
+    assert_ok(embedder_open(embedder_find("local"), NULL, &options, &embedder, err));
+    assert_non_null(strstr(embedder->info.fingerprint, "pooling=cls"));
+    assert_true(embedder_knows_language(embedder, "en"));
+    assert_false(embedder_knows_language(embedder, "de"));
+    plain = open_local(folder, "portable"); /* other weights than the pinned ones: a model of its own */
+    assert_ok(embedder_embed(embedder, EMBED_QUERY, &STR("cafe"), 1, asked, err));
+    assert_ok(embedder_embed(plain, EMBED_QUERY,
+                             &STR("Represent this sentence for searching relevant passages: cafe"), 1,
+                             written, err));
+    assert_memory_equal(asked, written, sizeof asked);
+    assert_ok(embedder_embed(embedder, EMBED_PASSAGE, &STR("cafe"), 1, asked, err));
+    assert_ok(embedder_embed(plain, EMBED_PASSAGE, &STR("cafe"), 1, written, err));
+    assert_memory_equal(asked, written, sizeof asked);
+    embedder_close(plain);
+    embedder_close(embedder);
+    assert_ok(folder_remove(models, err));
+    free(models);
+}
+
 static void test_reads_both_ways_of_naming_tensors(void **state)
 {
     char *plain = temporary_folder(), *rooted = temporary_folder();
@@ -385,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_all_kernels_give_the_same_vectors),
         cmocka_unit_test(test_small_models_give_the_vectors_of_the_reference),
         cmocka_unit_test(test_knows_a_folder_by_its_name_where_weights_are_not_pinned),
+        cmocka_unit_test(test_runs_a_model_of_the_catalogue_by_its_name),
         cmocka_unit_test(test_reads_both_ways_of_naming_tensors),
         cmocka_unit_test(test_pooling_and_prefixes_change_vector_and_fingerprint),
         cmocka_unit_test(test_gives_the_vectors_of_the_reference),
