@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "ingest/backlog.h"
 #include "ingest/engine.h"
 #include "ingest/listing.h"
@@ -143,6 +144,9 @@ static void *run_job(void *argument)
         state = RUN_FAILED;
         message = end_error.message;
     }
+    /* Uploads that a retry was stopped over are pending now, and no other run will come by. */
+    if (job->kind == INGEST_RETRY && uploads_resume(ingest->uploads, &end_error) != IBID_OK)
+        log_warning("uploads that wait are taken up at the next start only: %s", end_error.message);
     progress_end(&job->progress, state, message);
     pthread_mutex_lock(&ingest->lock);
     ingest->running = false;

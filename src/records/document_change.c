@@ -157,6 +157,8 @@ ibid_code document_end(struct transaction *transaction, int64_t id, enum process
     return run_on_document(statement, id, err);
 }
 
+/* An upload is found by its ledger line alone. What a source lists is found by its next run; until then the
+ * line says what is known of its failure. */
 ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *ret_count, ibid_error *err)
 {
     TRY(SQL_INT(transaction, "SELECT count(*) FROM documents WHERE processing_state = 'in_progress'", 0,
@@ -164,6 +166,10 @@ ibid_code document_reset_interrupted(struct transaction *transaction, int64_t *r
     TRY(SQL_RUN(transaction,
                 "UPDATE ledger SET outcome = 'seen' WHERE outcome = 'indexed' AND document_id IN"
                 " (SELECT id FROM documents WHERE processing_state = 'in_progress')",
+                err));
+    TRY(SQL_RUN(transaction,
+                "UPDATE ledger SET outcome = 'seen' WHERE outcome IN ('failed', 'skipped') AND document_id IN"
+                " (SELECT id FROM documents WHERE processing_state = 'in_progress' AND blob = 1)",
                 err));
     return SQL_RUN(transaction,
                    "UPDATE documents SET processing_state = 'pending', processing_stage = ''"
@@ -177,6 +183,11 @@ ibid_code document_reset(struct transaction *transaction, const int64_t *ids, si
         TRY(SQL_RUN(transaction,
                     "UPDATE ledger SET outcome = 'seen' WHERE outcome = 'indexed' AND document_id IN"
                     " (SELECT id FROM documents WHERE id = ?1 AND processing_state = 'in_progress')",
+                    err, ids[i]));
+        TRY(SQL_RUN(transaction,
+                    "UPDATE ledger SET outcome = 'seen' WHERE outcome IN ('failed', 'skipped')"
+                    " AND document_id IN (SELECT id FROM documents WHERE id = ?1"
+                    " AND processing_state = 'in_progress' AND blob = 1)",
                     err, ids[i]));
         TRY(SQL_RUN(transaction,
                     "UPDATE documents SET processing_state = 'pending', processing_stage = ''"

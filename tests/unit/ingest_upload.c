@@ -38,6 +38,7 @@ struct bench {
     bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
     _Atomic int writes;
     int uploads;             /* each has its number in its metadata */
+    int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
     const char *replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched; or NULL */
 };
 
@@ -59,6 +60,16 @@ static ibid_code put(struct blob_store *store, int fd, int64_t limit, struct sha
     return blob_store_put(instance_blobs(bench_of(store)->instance), fd, limit, ret_hash, ret_size, err);
 }
 
+/* As when the run has been working on the document for a while. */
+static void cancel_over(struct bench *bench, int64_t id)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(document_start(transaction, id, "extract", err));
+    assert_ok(transaction_commit(transaction_take(&transaction), err));
+    ingest_cancel(bench->ingest);
+}
+
 static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, bool verify, int *ret_fd,
                            ibid_error *err)
 {
@@ -66,6 +77,9 @@ static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, 
     const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), hash, verify, ret_fd, err);
     const char *replacement = bench->replacement;
     bench->replacement = NULL;
+    if (bench->cancel_over)
+        cancel_over(bench, bench->cancel_over);
+    bench->cancel_over = 0;
     if (replacement)
         bring(bench, "notes.txt", replacement);
     return code;
@@ -392,6 +406,24 @@ static void what_was_published_without_vectors_gets_them(void **state)
     assert_int_equal(rows_without_vector(bench), 0);
 }
 
+static void what_a_canceled_retry_leaves_is_read(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    const int64_t id = bring(bench, "empty.txt", " \n");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
+    const struct ingest_request request = {.kind = INGEST_RETRY};
+    struct ingest_status status;
+    int64_t run_id;
+    bench->cancel_over = id;
+    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(bench->ingest, &status));
+    assert_int_equal(status.state, RUN_CANCELED);
+    assert_int_equal(bench->cancel_over, 0);
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
+}
+
 static void only_so_many_wait(void **state)
 {
     struct bench *bench = *state;
@@ -473,6 +505,7 @@ int main(void)
         TEST(bytes_that_another_upload_waits_with_are_kept),
         TEST(what_could_not_be_read_is_read_when_it_can_be),
         TEST(what_was_published_without_vectors_gets_them),
+        TEST(what_a_canceled_retry_leaves_is_read),
         TEST(only_so_many_wait),
         TEST(the_end_of_a_run_leaves_the_work_of_others_alone),
         TEST(the_embedder_is_opened_outside_of_transactions),
