@@ -131,8 +131,12 @@ static ibid_code verify_all(struct instance *instance, bool repair, struct findi
     TRY(code);
     TRY(ingest_check_blobs(instance->ingest, repair, findings->watch, add_blob_finding, findings, err));
     const ibid_code settled = settle(instance, findings->watch, &problem);
-    if (settled != IBID_OK && settled != IBID_ECANCELED)
-        add(findings, "index", arena_printf(findings->arena, "does not follow: %s", problem.message), false);
+    if (settled == IBID_OK || settled == IBID_ECANCELED)
+        return IBID_OK;
+    if (settled != IBID_ECORRUPT && findings->count == 0) /* nothing is damaged; a full disk, say */
+        return fail(err, settled, "what is stored is in order, but the index does not follow: %s",
+                    problem.message);
+    add(findings, "index", arena_printf(findings->arena, "does not follow: %s", problem.message), false);
     return IBID_OK;
 }
 
