@@ -38,15 +38,24 @@ void json_set(json_t *object, const char *key, json_t *take_value)
         BUG("cannot set JSON member '%s'", key);
 }
 
-void json_set_str(json_t *object, const char *key, struct str text)
+static json_t *string_of(struct str text)
 {
     json_t *value = json_stringn(text.data ? text.data : "", text.size);
-    if (!value) {
-        AUTO_BUFFER repaired = BUFFER(text.size * 3);
-        utf8_append_repaired(&repaired, text);
-        value = json_stringn(buffer_str(&repaired).data, repaired.size);
-    }
-    json_set(object, key, value);
+    if (value)
+        return value;
+    AUTO_BUFFER repaired = BUFFER(text.size * 3);
+    utf8_append_repaired(&repaired, text);
+    return json_stringn(buffer_str(&repaired).data, repaired.size);
+}
+
+void json_set_str(json_t *object, const char *key, struct str text)
+{
+    json_set(object, key, string_of(text));
+}
+
+void json_append_str(json_t *array, struct str text)
+{
+    json_array_append_new(array, string_of(text));
 }
 
 void json_set_string(json_t *object, const char *key, const char *string)
@@ -106,7 +115,8 @@ ibid_code json_get_int(const json_t *object, const char *key, int64_t low, int64
         return fail(err, IBID_EINVAL, "'%s' is to be a whole number", key);
     int64_t number = json_integer_value(value);
     if (number < low || number > high)
-        return fail(err, IBID_EINVAL, "'%s' is to be from %lld to %lld", key, (long long)low, (long long)high);
+        return fail(err, IBID_EINVAL, "'%s' is to be from %lld to %lld", key, (long long)low,
+                    (long long)high);
     *ret = number;
     return IBID_OK;
 }
@@ -143,7 +153,8 @@ ibid_code json_check_keys(const json_t *object, const char *const known[], ibid_
         return fail(err, IBID_EINVAL, "a JSON object is expected");
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         size_t i = 0;
         while (known[i] && strcmp(known[i], key) != 0)
             i++;

@@ -23,6 +23,8 @@ void json_append(struct buffer *out, const json_t *value);
 
 /* Sets a member from borrowed bytes that are UTF-8 (ill-formed ones are repaired). */
 void json_set_str(json_t *object, const char *key, struct str text);
+/* The same for the next item of an array. */
+void json_append_str(json_t *array, struct str text);
 void json_set_string(json_t *object, const char *key, const char *string); /* NULL: null */
 void json_set_int(json_t *object, const char *key, int64_t value);
 void json_set_real(json_t *object, const char *key, double value);

@@ -47,6 +47,8 @@ static ibid_code choose(struct invocation *invocation, const char *argument, con
 ibid_code find_document(struct invocation *invocation, const char *argument, json_t **ret, ibid_error *err)
 {
     AUTO_JSON *answer = NULL;
+    if (!*argument)
+        return fail(err, IBID_EINVAL, "which document? an empty name fits none (see 'ibid documents')");
     const ibid_code code =
         door_call(invocation->door, "GET", document_target(invocation, argument, ""), NULL, ret, err);
     if (code != IBID_ENOTFOUND || strspn(argument, "0123456789") == strlen(argument))

@@ -76,7 +76,7 @@ static ibid_code embed_arguments(struct invocation *invocation, ibid_error *err)
 {
     json_t *texts = json_array();
     for (size_t i = 0; i < invocation->argument_count; i++)
-        json_array_append_new(texts, json_string(invocation->arguments[i]));
+        json_append_str(texts, str_from(invocation->arguments[i]));
     AUTO_JSON *body = request_body(invocation, texts, false), *answer = NULL;
     TRY(door_call(invocation->door, "POST", "/api/v1/embed", body, &answer, err));
     if (invocation->global.json)
@@ -288,9 +288,14 @@ static ibid_code embed_file(struct invocation *invocation, ibid_error *err)
 {
     const struct embed_options *options = invocation->parameters;
     struct file_map map;
-    struct stat status;
+    struct stat status, lines = {0};
     if (!options->output)
         return fail(err, IBID_EINVAL, "--lines needs --output FILE for the vectors");
+    if (stat(options->lines, &lines) == 0 && stat(options->output, &status) == 0 &&
+        lines.st_dev == status.st_dev && lines.st_ino == status.st_ino)
+        return fail(err, IBID_EINVAL, "%s would be overwritten: --output needs another file", options->lines);
+    if (S_ISDIR(lines.st_mode))
+        return fail(err, IBID_EINVAL, "%s is a folder: --lines takes a file", options->lines);
     TRY(file_map_open(options->lines, &map, err));
     const int output = open(options->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ibid_code code;

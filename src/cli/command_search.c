@@ -141,8 +141,9 @@ static ibid_code run_search(struct invocation *invocation, ibid_error *err)
     for (size_t i = 0; i < invocation->argument_count; i++)
         question =
             arena_printf(&invocation->arena, "%s%s%s", question, i > 0 ? " " : "", invocation->arguments[i]);
-    options->parameters.query = (struct option_list){&question, *question ? 1 : 0};
-    if (!*question && !(options->filter && *options->filter))
+    const bool asks = str_trim(str_from(question)).size > 0;
+    options->parameters.query = (struct option_list){&question, asks};
+    if (!asks && !(options->filter && *options->filter))
         return fail(err, IBID_EINVAL, "what is to be searched for? (ibid search \"QUESTION\")");
     parameters_to_json(search_parameters, &options->parameters, body);
     if (options->filter && *options->filter)

@@ -224,13 +224,14 @@ static ibid_code run_config(struct invocation *invocation, ibid_error *err)
         return IBID_OK;
     }
     const struct terminal *terminal = &invocation->terminal;
-    size_t index;
+    size_t index, shown = 0;
     json_t *setting;
     json_array_foreach(json_object_get(answer, "settings"), index, setting)
     {
         const char *key = member_string(setting, "key"), *origin = member_string(setting, "origin");
         if (invocation->argument_count > 0 && !strstr(key, invocation->arguments[0]))
             continue;
+        shown++;
         const char *help = member_string(setting, "help");
         terminal_append(terminal, &out, STYLE_BOLD, str_from(key));
         buffer_append_string(&out, " = ");
@@ -242,6 +243,9 @@ static ibid_code run_config(struct invocation *invocation, ibid_error *err)
         const struct marked_text text = {.text = str_from(help)};
         terminal_append_wrapped(terminal, &out, &text, 4);
     }
+    if (shown == 0)
+        return fail(err, IBID_ENOTFOUND, "no setting's name contains '%s' (see 'ibid config explain')",
+                    invocation->arguments[0]);
     print_buffer(&out);
     return IBID_OK;
 }

@@ -1,5 +1,6 @@
 /* The program `ibid`: finds the command, reads options and settings, runs it, and says what went wrong. */
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,13 @@ static int show_help(const struct command *command)
     return EXIT_OK;
 }
 
+/* `ibid search ... | head -1` is no reason to complain. */
+static bool reader_has_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+}
+
 static int run_command(const struct command *command, int argc, const char *const argv[])
 {
     struct invocation invocation = {.command = command, .cancel = &interrupted};
@@ -138,7 +146,8 @@ static int run_command(const struct command *command, int argc, const char *cons
         status = code == IBID_OK ? EXIT_OK : complain(&error, code);
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {
-        fputs("ibid: cannot write the output\n", stderr);
+        if (!reader_has_gone())
+            fputs("ibid: cannot write the output\n", stderr);
         status = EXIT_FAILED;
     }
     arena_release(&invocation.arena);

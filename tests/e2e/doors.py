@@ -162,6 +162,20 @@ def test_index_is_incremental():
     assert status["status"] == "COMPLETED" and status["run"]["indexed"] == 4, status
 
 
+def test_odd_arguments_are_named():
+    for arguments, status, message in ((["search", "  "], 2, "what is to be searched for?"),
+                                       (["show", ""], 2, "which document?"), (["rm", ""], 2, "which document?"),
+                                       (["config", "explain", "zzz"], 3, "no setting's name"),
+                                       (["embed", "--lines", docs, "-o", root / "v"], 2, "is a folder"),
+                                       (["embed", "--lines", docs / "walrus.txt", "-o", docs / "walrus.txt"], 2, "overwritten")):
+        assert message in run(*arguments, status=status)[1], arguments
+    assert (docs / "walrus.txt").read_text()
+    assert run("search", os.fsdecode(b"\xff\xfe"), "--mode", "keyword")[0] == "Nothing found.\n"  # not a listing
+    assert len(answer("embed", os.fsdecode(b"caf\xe9"), "b")["vectors"]) == 2
+    shell = f"'{PROGRAM}' documents --json | true"
+    assert subprocess.run(shell, shell=True, env=environment, capture_output=True, text=True).stderr == ""
+
+
 def test_documents_are_shown():
     listed = answer("documents")
     assert listed["counts"]["completed"] == 4 and listed["next_cursor"] is None

@@ -191,7 +191,7 @@ json_t *parameter_list_to_json(const struct option_list *list)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
+        json_append_str(array, str_from(list->items[i]));
     return array;
 }
 
