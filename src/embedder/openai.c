@@ -492,6 +492,7 @@ static void describe(struct openai_embedder *self, const struct url *url)
     info->batch_size = (size_t)options->batch_size;
     info->concurrency = (unsigned)options->concurrency;
     self->base.token_counter = (struct token_counter){.count = count_tokens, .max_tokens = info->max_tokens};
+    self->base.token_counter.special_tokens = count_tokens(NULL, str_from(options->passage_prefix));
 }
 
 static ibid_code connect_to(struct openai_embedder *self, const struct net_settings *net, ibid_error *err)

@@ -282,6 +282,8 @@ static void test_knows_a_folder_by_its_name_where_weights_are_not_pinned(void **
     struct embedder *embedder = open_local(folder, "portable");
     float query[TINY_HIDDEN], passage[TINY_HIDDEN];
     assert_non_null(strstr(embedder->info.fingerprint, "query=query: ;passage=passage: "));
+    const struct token_counter *counter = &embedder->token_counter;
+    assert_int_equal(counter->special_tokens, 2 + counter->count(counter, STR("passage: ")));
     assert_true(embedder_knows_language(embedder, "ru"));
     assert_false(embedder_knows_language(embedder, "mi"));
     assert_ok(embedder_embed(embedder, EMBED_QUERY, some_texts, 1, query, err));

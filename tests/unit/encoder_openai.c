@@ -111,6 +111,7 @@ static void test_sends_what_is_configured(void **state)
                              1, vector, err));
     assert_string_equal(stand_in->last_input, "p: one two three four five six seven eight nine ten elev");
     const struct token_counter *counter = &embedder->token_counter;
+    assert_int_equal(counter->special_tokens, 2); /* "p: " */
     assert_int_equal(counter->count(counter, STR("international (law) 12345 \xd0\xb4\xd0\xb0")), 12);
     embedder_close(embedder);
     stand_in_stop(stand_in);

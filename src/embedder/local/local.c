@@ -185,8 +185,10 @@ static void describe(struct local_embedder *self, const char *folder, const stru
     info->similarity_ceiling = entry ? entry->similarity_ceiling : 1.0;
     info->batch_size = BATCH_TEXTS;
     info->concurrency = thread_core_count();
-    self->base.token_counter =
-        (struct token_counter){count_tokens, tokenizer_special_count(self->tokenizer), config->window};
+    /* A passage's prefix takes room in its window, as the special tokens do. */
+    const size_t around = tokenizer_special_count(self->tokenizer) +
+                          tokenizer_count(self->tokenizer, str_from(config->passage_prefix));
+    self->base.token_counter = (struct token_counter){count_tokens, around, config->window};
 }
 
 static void local_close(struct embedder *embedder)

@@ -91,8 +91,8 @@ const struct model_entry model_catalog[] = {
         .size = 488000000,
         .query_prefix = "query: ",
         .passage_prefix = "passage: ",
-        .similarity_floor = 0.75,
-        .similarity_ceiling = 0.92,
+        .similarity_floor = 0.77,
+        .similarity_ceiling = 0.94,
     },
 };
 const size_t model_catalog_count = COUNT_OF(model_catalog);
