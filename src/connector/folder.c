@@ -524,6 +524,9 @@ static ibid_code folder_resolve(const char *source, struct arena *arena, const c
         return fail(err, error.code, "%s", error.message);
     if (!utf8_is_valid(str_from(path)))
         return fail(err, IBID_EINVAL, "the folder's name is not UTF-8");
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode))
+        return fail(err, IBID_EINVAL, "'%s' is neither a folder nor a file", path);
     *ret = arena_strdup(arena, path);
     return IBID_OK;
 }

@@ -165,11 +165,13 @@ def test_index_is_incremental():
 def test_odd_arguments_are_named():
     for arguments, status, message in ((["search", "  "], 2, "what is to be searched for?"),
                                        (["show", ""], 2, "which document?"), (["rm", ""], 2, "which document?"),
+                                       (["index", "/dev/null"], 2, "neither a folder nor a file"),
                                        (["config", "explain", "zzz"], 3, "no setting's name"),
                                        (["embed", "--lines", docs, "-o", root / "v"], 2, "is a folder"),
                                        (["embed", "--lines", docs / "walrus.txt", "-o", docs / "walrus.txt"], 2, "overwritten")):
         assert message in run(*arguments, status=status)[1], arguments
     assert (docs / "walrus.txt").read_text()
+    assert "/dev/null" not in run("source", "list")[0]
     assert run("search", os.fsdecode(b"\xff\xfe"), "--mode", "keyword")[0] == "Nothing found.\n"  # not a listing
     assert len(answer("embed", os.fsdecode(b"caf\xe9"), "b")["vectors"]) == 2
     shell = f"'{PROGRAM}' documents --json | true"
