@@ -45,6 +45,7 @@ ibid_code principal_from_token(struct transaction *transaction, struct str token
                               .name = user.name,
                               .system_admin = user.system_admin,
                               .token_id = record.id,
+                              .metrics_only = record.metrics_only,
                               .token_used_at = record.last_used_at};
     return IBID_OK;
 }

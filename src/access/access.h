@@ -20,6 +20,7 @@ struct principal {
     bool system_admin;
     bool every_workspace;  /* the person at this machine: an owner in all of them */
     int64_t token_id;      /* 0: not by a token */
+    bool metrics_only;     /* the token is good for the metrics only */
     int64_t token_used_at; /* when it was last noted as used; 0: never */
 };
 

@@ -99,7 +99,8 @@ const struct command command_token_create = {
             "token may do "
             "what you may do through the server, but for naming files of this machine.",
     .examples = "ibid token create laptop\n"
-                "ibid token create 'backup script' --expires-in 30d",
+                "ibid token create 'backup script' --expires-in 30d\n"
+                "ibid token create prometheus --metrics  # may read /metrics and nothing else",
     .parameters = token_parameters,
     .parameters_size = sizeof(struct token_parameters),
     .hidden = name_is_an_argument,

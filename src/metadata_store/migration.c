@@ -10,9 +10,14 @@ static const char declared_type[] =
 #include "metadata_store/migrations/0002_declared_type.sql.inc"
     ;
 
+static const char metrics_token[] =
+#include "metadata_store/migrations/0003_metrics_token.sql.inc"
+    ;
+
 const struct migration migrations[] = {
     {1, foundation},
     {2, declared_type},
+    {3, metrics_token},
     {0, NULL},
 };
 

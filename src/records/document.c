@@ -208,7 +208,8 @@ bool document_scope_reads(const struct scope *scope, enum document_state state, 
     return false;
 }
 
-void document_keep_scope(struct document *document, const struct scope *scope, struct arena *arena)
+/* Takes the workspaces that the scope has not out of what is known of a document. */
+static void keep_to_scope(struct document *document, const struct scope *scope, struct arena *arena)
 {
     int64_t *ids = ARENA_ARRAY(arena, int64_t, document->workspace_count);
     size_t count = 0;
@@ -226,7 +227,7 @@ ibid_code document_read(struct transaction *transaction, const struct scope *sco
     TRY(document_load(transaction, id, arena, &document, err));
     if (!document_scope_reads(scope, document.state, document.workspace_ids, document.workspace_count))
         return fail(err, IBID_ENOTFOUND, "there is no document %lld", (long long)id);
-    document_keep_scope(&document, scope, arena);
+    keep_to_scope(&document, scope, arena);
     *ret = document;
     return IBID_OK;
 }

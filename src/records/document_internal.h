@@ -14,9 +14,6 @@ enum { METADATA_LIMIT = 64 * 1024 };
 bool document_scope_reads(const struct scope *scope, enum document_state state, const int64_t *workspaces,
                           size_t count);
 
-/* Takes the workspaces that the scope has not out of what is known of a document. In `arena`. */
-void document_keep_scope(struct document *document, const struct scope *scope, struct arena *arena);
-
 /* The workspaces a document can be found in now, ascending. */
 ibid_code document_workspaces_load(struct transaction *transaction, int64_t document_id, struct arena *arena,
                                    const int64_t **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;

@@ -106,9 +106,8 @@ static ibid_code fill_page(struct transaction *transaction, const struct scope *
         bool fits;
         TRY(document_load(transaction, ids[i], &scratch, &document, err));
         TRY(matches(transaction, scope, query, &document, &fits, err));
-        document_keep_scope(&document, scope, arena);
         if (fits)
-            TRY(document_load(transaction, ids[i], arena, &page->documents[page->count++], err));
+            TRY(document_read(transaction, scope, ids[i], arena, &page->documents[page->count++], err));
     }
     return IBID_OK;
 }

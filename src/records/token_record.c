@@ -2,7 +2,8 @@
 #include "records/sql.h"
 #include "records/workspace.h"
 
-#define TOKEN_COLUMNS "id, user_id, name, hint, created_at, expires_at, last_used_at, revoked_at"
+#define TOKEN_COLUMNS \
+    "id, user_id, name, hint, created_at, expires_at, last_used_at, revoked_at, metrics_only"
 
 static struct token_record read_token(struct statement *statement, struct arena *arena)
 {
@@ -15,6 +16,7 @@ static struct token_record read_token(struct statement *statement, struct arena 
         .expires_at = statement_int(statement, 5),
         .last_used_at = statement_int(statement, 6),
         .revoked_at = statement_int(statement, 7),
+        .metrics_only = statement_int(statement, 8) != 0,
     };
 }
 
@@ -91,6 +93,11 @@ ibid_code token_record_list(struct transaction *transaction, int64_t user_id, st
 ibid_code token_record_used(struct transaction *transaction, int64_t id, int64_t now, ibid_error *err)
 {
     return SQL_RUN(transaction, "UPDATE tokens SET last_used_at = ?2 WHERE id = ?1", err, id, now);
+}
+
+ibid_code token_record_keep_to_metrics(struct transaction *transaction, int64_t id, ibid_error *err)
+{
+    return SQL_RUN(transaction, "UPDATE tokens SET metrics_only = 1 WHERE id = ?1", err, id);
 }
 
 ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_error *err)

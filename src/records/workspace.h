@@ -63,6 +63,7 @@ struct token_record {
     int64_t id, user_id;
     struct str name, hint;
     int64_t created_at, expires_at, last_used_at, revoked_at; /* 0: never */
+    bool metrics_only; /* for a monitoring program: good for nothing else */
 };
 /* Stores a token's hash; access/token.h makes tokens. */
 ibid_code token_record_create(struct transaction *transaction, const struct token_record *draft,
@@ -78,5 +79,8 @@ ibid_code token_record_list(struct transaction *transaction, int64_t user_id, st
                             struct token_record **ret, size_t *ret_count, ibid_error *err) MUST_CHECK;
 ibid_code token_record_used(struct transaction *transaction, int64_t id, int64_t now,
                             ibid_error *err) MUST_CHECK;
+/* From here on the token is good for the metrics only. */
+ibid_code token_record_keep_to_metrics(struct transaction *transaction, int64_t id,
+                                       ibid_error *err) MUST_CHECK;
 /* IBID_ENOTFOUND. One that is revoked already keeps its time. */
 ibid_code token_record_revoke(struct transaction *transaction, int64_t id, ibid_error *err) MUST_CHECK;

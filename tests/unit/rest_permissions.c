@@ -462,6 +462,29 @@ static void assert_shows_nothing_of(const struct answer *answer, const struct pa
             fail_msg("%s shows '%s': %.*s", what, marks[i], STR_ARG(answer->body));
 }
 
+/* Of documents that may be read, the other workspaces that they are in stay hidden. */
+static void assert_names_own_workspaces(const struct world *world, const struct person *person,
+                                        const json_t *value)
+{
+    const char *key;
+    json_t *item, *id;
+    size_t index, place;
+    json_array_foreach(value, index, item) assert_names_own_workspaces(world, person, item);
+    json_object_foreach((json_t *)value, key, item)
+    {
+        assert_names_own_workspaces(world, person, item);
+        if (strcmp(key, "workspace_ids") != 0)
+            continue;
+        json_array_foreach(item, place, id)
+        {
+            bool own = false;
+            for (unsigned i = 0; i < WORKSPACES; i++)
+                own |= person->roles[i] != NOBODY && world->workspaces[i] == json_integer_value(id);
+            assert_true(own);
+        }
+    }
+}
+
 static void no_answer_shows_what_may_not_be_read(void **state)
 {
     struct world *world = new_world();
@@ -471,6 +494,9 @@ static void no_answer_shows_what_may_not_be_read(void **state)
             for (size_t j = 0; j < DOCUMENTS; j++) {
                 const struct paper *paper = &world->papers[j];
                 const struct answer answer = ask_question(world, person, i, paper->secret);
+                AUTO_JSON *body = NULL;
+                if (json_parse(answer.body, &body, NULL) == IBID_OK)
+                    assert_names_own_workspaces(world, person, body);
                 for (size_t k = 0; k < DOCUMENTS; k++)
                     if (!may_read(person, &world->papers[k]))
                         assert_shows_nothing_of(&answer, &world->papers[k], questions[i].target);
@@ -662,6 +688,27 @@ static void changes_and_denied_requests_are_logged(void **state)
     end_world(world);
 }
 
+static void a_token_for_metrics_is_good_for_nothing_else(void **state)
+{
+    struct world *world = new_world();
+    const struct answer answer = ask_json(world, &world->people[ADMINISTRATOR], "POST", "/api/v1/tokens",
+                                          "{\"name\": \"monitor\", \"metrics\": true}");
+    json_t *made;
+    assert_int_equal(answer.status, 201);
+    assert_ok(json_parse(answer.body, &made, err));
+    struct person monitor = world->people[ADMINISTRATOR];
+    snprintf(monitor.token, sizeof monitor.token, "%s", json_text(made, "token"));
+    json_decref(made);
+    for (size_t i = 0; i < route_count; i++) {
+        const struct route *route = &routes[i];
+        if (route->need == NEED_NOTHING)
+            continue;
+        const int status = ask_about(world, &monitor, route, "1", "").status;
+        assert_int_equal(status, strcmp(route->path, "/metrics") == 0 ? 200 : 403);
+    }
+    end_world(world);
+}
+
 int main(void)
 {
     const char *seed = getenv("IBID_TEST_SEED");
@@ -673,6 +720,7 @@ int main(void)
         cmocka_unit_test(without_what_is_hidden_answers_are_the_same),
         cmocka_unit_test(uploads_do_not_meet_what_is_hidden),
         cmocka_unit_test(changes_and_denied_requests_are_logged),
+        cmocka_unit_test(a_token_for_metrics_is_good_for_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

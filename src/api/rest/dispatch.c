@@ -172,6 +172,8 @@ static ibid_code authorize(struct rest_call *call, ibid_error *err)
         metric_count(COUNTER_AUTH_FAILURES);
     TRY(code);
     note_token_use(call);
+    if (call->principal.metrics_only && !call->route->is_metrics)
+        return fail(err, IBID_EDENIED, "this token is for /metrics only");
     if (need == NEED_OWNER && !call->is_owner)
         return fail(err, IBID_EDENIED,
                     "only the person at the server's machine may ask this, "

@@ -433,6 +433,10 @@ const struct option token_parameters[] = {
      .low = 0,
      .high = 10 * 366 * 86400e6,
      .help = "How long it holds (30d, 12h), ten years at most; 0s: until it is revoked."},
+    {.name = "metrics",
+     .type = OPTION_BOOL,
+     .offset = FIELD(token_parameters, metrics),
+     .help = "For a monitoring program: it may read /metrics and nothing else."},
     OPTION_END,
 };
 

@@ -95,6 +95,7 @@ extern const struct option eval_parameters[];
 struct token_parameters {
     const char *name;
     int64_t expires_in; /* microseconds; 0: never */
+    bool metrics;
 };
 extern const struct option token_parameters[];
 

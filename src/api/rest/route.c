@@ -25,7 +25,7 @@ const struct route routes[] = {
      .summary = "This description."},
     {"GET", "/api/v1/status", NEED_USER, .data = DATA_EXISTING, .handle = handle_status,
      .summary = "Documents by state; for a System-Admin also collections and sources."},
-    {"GET", "/metrics", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_metrics,
+    {"GET", "/metrics", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_metrics, .is_metrics = true,
      .summary = "Counters in the text format of Prometheus."},
     {"GET", "/api/v1/config", NEED_ADMIN, .handle = handle_config,
      .summary = "Every setting, its value and where it comes from."},

@@ -52,6 +52,7 @@ struct route {
     /* Fills in `reply`, or returns an error, which is answered with its code's status. */
     ibid_code (*handle)(struct rest_call *call, struct http_reply *reply, ibid_error *err);
     const char *summary;
+    bool is_metrics;    /* a token for metrics only may ask it, and nothing else */
     const char *action; /* for the audit log, of routes that change something: "document.remove" */
 };
 

@@ -21,6 +21,7 @@ static json_t *render_token(const struct token_record *token)
     json_set_str(object, "hint", token->hint);
     json_set_int(object, "user_id", token->user_id);
     json_set_string(object, "state", token_state(token));
+    json_set_bool(object, "metrics_only", token->metrics_only);
     json_set_time(object, "created_at", token->created_at);
     json_set_time(object, "last_used_at", token->last_used_at);
     json_set_time(object, "expires_at", token->expires_at);
@@ -56,6 +57,8 @@ ibid_code handle_token_create(struct rest_call *call, struct http_reply *reply, 
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_WRITE, &transaction, err));
     TRY(token_issue(transaction, call->principal.user_id, name, expires_at, text, &id, err));
+    if (parameters->metrics)
+        TRY(token_record_keep_to_metrics(transaction, id, err));
     TRY(token_record_load(transaction, id, call->arena, &token, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
     call_changed(call, "token", id);
