@@ -60,6 +60,7 @@ struct paper {
     bool replaced;      /* by a later one, which has its id now; nobody can read it */
     bool in_workspace[WORKSPACES];
     enum document_state state;
+    unsigned owner, home; /* who brought it where */
 };
 
 struct world {
@@ -81,6 +82,13 @@ static bool may_read(const struct person *person, const struct paper *paper)
             (paper->state != DOCUMENT_SENSITIVE || person->roles[i] >= ROLE_ADMIN))
             return true;
     return false;
+}
+
+static bool may_change(const struct world *world, unsigned who, const struct paper *paper)
+{
+    const int role = world->people[who].roles[paper->home];
+    return may_read(&world->people[who], paper) &&
+           role >= (int)(paper->owner == who ? ROLE_EDITOR : ROLE_ADMIN);
 }
 
 /* ---- asking ---- */
@@ -252,10 +260,15 @@ static void bring(struct world *world, unsigned number)
     AUTO_JSON *document = uploaded(&answer);
     paper->id = json_integer_value(json_object_get(document, "id"));
     snprintf(paper->file_id, sizeof paper->file_id, "%s", json_text(document, "file_id"));
+    unsigned owner = who;
     for (unsigned i = 0; i < number; i++)
-        if (world->papers[i].id == paper->id)
+        if (world->papers[i].id == paper->id) {
+            owner = world->papers[i].owner; /* whoever replaces it */
             world->papers[i] = (struct paper){.secret = world->papers[i].secret, .replaced = true};
+        }
     paper->in_workspace[where] = true;
+    paper->owner = owner;
+    paper->home = where;
 }
 
 static void share_and_classify(struct world *world, struct transaction *transaction)
@@ -586,7 +599,12 @@ static void uploads_do_not_meet_what_is_hidden(void **state)
     struct answer with_it[UPLOADS + 1], without_it[UPLOADS + 1];
     const uint64_t start = chance;
     struct world *first = new_world();
-    const unsigned who = below(USERS - 1);
+    unsigned who = below(USERS - 1);
+    for (unsigned i = 0; i < WORKSPACES;
+         i++) /* best somebody who may bring, but not change what others brought */
+        for (unsigned j = 0; j < USERS; j++)
+            if (first->people[j].roles[i] == ROLE_EDITOR)
+                who = j;
     upload_everywhere(first, &first->people[who], with_it);
     chance = start;
     struct world *second = new_world();
@@ -608,7 +626,7 @@ static void uploads_do_not_meet_what_is_hidden(void **state)
         const struct paper *paper = &first->papers[i];
         const char *target = arena_printf(&first->arena, "/api/v1/documents/%lld/text", (long long)paper->id);
         for (unsigned j = 0; j < USERS && !paper->replaced; j++) {
-            if (may_read(&first->people[who], paper) || !may_read(&first->people[j], paper))
+            if (may_change(first, who, paper) || !may_read(&first->people[j], paper))
                 continue;
             const struct answer text = ask_json(first, &first->people[j], "GET", target, "");
             assert_non_null(memmem(text.body.data, text.body.size, paper->secret, strlen(paper->secret)));
