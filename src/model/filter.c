@@ -194,8 +194,7 @@ static ibid_code make_comparison(struct reader *reader, struct str key_name,
 
 /* ---- from JSON ---- */
 
-static ibid_code value_from_json(struct reader *reader, const char *key, const json_t *json,
-                                 struct value *ret)
+static ibid_code value_from_json(struct reader *reader, struct str key, const json_t *json, struct value *ret)
 {
     switch (json_typeof(json)) {
     case JSON_STRING:
@@ -203,7 +202,7 @@ static ibid_code value_from_json(struct reader *reader, const char *key, const j
         return keep_text(reader, (struct str){json_string_value(json), json_string_length(json)},
                          &ret->string);
     case JSON_INTEGER:
-        return whole_number(reader, str_from(key), json_integer_value(json), ret);
+        return whole_number(reader, key, json_integer_value(json), ret);
     case JSON_REAL:
         *ret = (struct value){.type = VALUE_NUMBER, .number = json_real_value(json)};
         return IBID_OK;
@@ -213,46 +212,47 @@ static ibid_code value_from_json(struct reader *reader, const char *key, const j
         return IBID_OK;
     default:
         return fail(reader->err, IBID_EINVAL,
-                    "'%s' is compared with %s, not with text, a number, true or false", key,
+                    "'%.*s' is compared with %s, not with text, a number, true or false", STR_ARG(key),
                     json_is_null(json)    ? "null"
                     : json_is_array(json) ? "a list"
                                           : "an object");
     }
 }
 
-static ibid_code comparison_from_json(struct reader *reader, const char *key,
+static ibid_code comparison_from_json(struct reader *reader, struct str key,
                                       const struct comparator *comparator, const json_t *operand,
                                       const struct filter **ret)
 {
     size_t count = 1;
     if (comparator->takes_list) {
         if (!json_is_array(operand) || json_array_size(operand) == 0)
-            return fail(reader->err, IBID_EINVAL, "'%s': %s takes a list of one or more values", key,
-                        comparator->name);
+            return fail(reader->err, IBID_EINVAL, "'%.*s': %s takes a list of one or more values",
+                        STR_ARG(key), comparator->name);
         count = json_array_size(operand);
         if (count > FILTER_VALUE_LIMIT)
             return fail(reader->err, IBID_ETOOBIG, "a filter has at most %d operands", FILTER_VALUE_LIMIT);
     } else if (json_is_array(operand)) {
-        return fail(reader->err, IBID_EINVAL, "'%s': %s takes one value; for a list use in, nin, any or all",
-                    key, comparator->name);
+        return fail(reader->err, IBID_EINVAL,
+                    "'%.*s': %s takes one value; for a list use in, nin, any or all", STR_ARG(key),
+                    comparator->name);
     }
     struct value *values = ARENA_ARRAY(reader->arena, struct value, count);
     for (size_t i = 0; i < count; i++)
         TRY(value_from_json(reader, key, comparator->takes_list ? json_array_get(operand, i) : operand,
                             &values[i]));
-    return make_comparison(reader, str_from(key), comparator, values, count, ret);
+    return make_comparison(reader, key, comparator, values, count, ret);
 }
 
 /* {"gte": 3, "lt": 10}, or a bare value. */
-static ibid_code key_from_json(struct reader *reader, const char *key, const json_t *json,
+static ibid_code key_from_json(struct reader *reader, struct str key, const json_t *json,
                                const struct filter **ret)
 {
-    TRY(check_key(reader, str_from(key)));
+    TRY(check_key(reader, key));
     if (!json_is_object(json))
         return comparison_from_json(reader, key, find_comparator("eq"), json, ret);
     size_t count = 0, size = json_object_size(json);
     if (size == 0)
-        return fail(reader->err, IBID_EINVAL, "'%s' has no operator", key);
+        return fail(reader->err, IBID_EINVAL, "'%.*s' has no operator", STR_ARG(key));
     if (size > COUNT_OF(comparators))
         size = COUNT_OF(comparators); /* the rest are unknown, and refused below */
     const struct filter **children = ARENA_ARRAY(reader->arena, const struct filter *, size);
@@ -262,9 +262,10 @@ static ibid_code key_from_json(struct reader *reader, const char *key, const jso
     {
         const struct comparator *comparator = find_comparator(name);
         if (!comparator)
-            return fail(reader->err, IBID_EINVAL,
-                        "'%s': '%.40s' is no operator; there are eq ne lt lte gt gte in nin contains any all",
-                        key, name);
+            return fail(
+                reader->err, IBID_EINVAL,
+                "'%.*s': '%.40s' is no operator; there are eq ne lt lte gt gte in nin contains any all",
+                STR_ARG(key), name);
         TRY(comparison_from_json(reader, key, comparator, operand, &children[count++]));
     }
     return join(reader, FILTER_AND, children, count, ret);
@@ -296,7 +297,7 @@ static ibid_code member_from_json(struct reader *reader, const char *key, const 
     if (strcmp(key, "or") == 0)
         return list_from_json(reader, FILTER_OR, json, depth, ret);
     if (strcmp(key, "not") != 0)
-        return key_from_json(reader, key, json, ret);
+        return key_from_json(reader, str_from(key), json, ret);
     TRY(object_from_json(reader, json, depth + 1, ret));
     return negate(reader, *ret, ret);
 }
