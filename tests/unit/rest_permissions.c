@@ -731,7 +731,7 @@ int main(void)
 {
     const char *seed = getenv("IBID_TEST_SEED");
     chance = seed ? strtoull(seed, NULL, 10) : (uint64_t)clock_now_us();
-    print_message("# IBID_TEST_SEED=%llu\n", (unsigned long long)chance);
+    fprintf(stderr, "IBID_TEST_SEED=%llu\n", (unsigned long long)chance); /* not before TAP's first line */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_may_not_be_read_is_not_there),
         cmocka_unit_test(no_answer_shows_what_may_not_be_read),
