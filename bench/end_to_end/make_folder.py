@@ -2,7 +2,7 @@
 """Makes a folder of mixed documents (text, Markdown, HTML, PDF, DOCX) out of a BEIR-layout corpus or
 of this machine's documentation, the same for the same arguments.
 
-usage: make_folder.py FOLDER [--documents 500] [--corpus CORPUS.jsonl]     (needs reportlab, python-docx)"""
+usage: make_folder.py FOLDER [--documents 500] [--sections 6] [--corpus CORPUS.jsonl]     (needs reportlab, python-docx)"""
 import argparse
 import glob
 import gzip
@@ -85,14 +85,15 @@ def paragraphs(corpus):
 parser = argparse.ArgumentParser()
 parser.add_argument("folder", type=pathlib.Path)
 parser.add_argument("--documents", type=int, default=500)
+parser.add_argument("--sections", type=int, default=6, help="in each document")
 parser.add_argument("--corpus")
 arguments = parser.parse_args()
 source = list(paragraphs(arguments.corpus))
 suffixes = list(WRITERS)
 for number in range(arguments.documents):
-    sections = [source[(number * 7 + i) % len(source)] for i in range(6)]
+    sections = [source[(number * (arguments.sections + 1) + i) % len(source)] for i in range(arguments.sections)]
     suffix = suffixes[number % len(suffixes)]
     target = arguments.folder / f"{number // 100:03d}" / f"document-{number:05d}.{suffix}"
     target.parent.mkdir(parents=True, exist_ok=True)
     WRITERS[suffix](target, f"Document {number}: {sections[0][0]}", sections)
-print(f"{arguments.documents} documents in {arguments.folder}")
+print(f"{arguments.documents} documents of {arguments.sections} sections")
