@@ -317,14 +317,14 @@ def test_eval_reads_judged_collections():
 
 
 def large_collection():
-    """A judged collection that takes long enough to be interrupted."""
+    """A judged collection whose questions keep even a fast machine busy for a minute: each test interrupts it."""
     folder = root / "large"
     if not folder.exists():
         folder.mkdir()
         lines = [json.dumps({"_id": str(i), "text": " ".join(f"word{(i * j) % 5000}" for j in range(200))}) for i in range(8000)]
         (folder / "corpus.jsonl").write_text("\n".join(lines))
-        (folder / "queries.jsonl").write_text("\n".join(json.dumps({"_id": f"q{i}", "text": f"word{i}"}) for i in range(500)))
-        (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i}\t1\n" for i in range(500)))
+        (folder / "queries.jsonl").write_text("\n".join(json.dumps({"_id": f"q{i}", "text": f"word{i % 5000} word{i % 4999} word{i % 4993}"}) for i in range(50000)))
+        (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i % 8000}\t1\n" for i in range(50000)))
         (folder / "lines").write_text("\n".join(lines * 4))
     return folder
 
