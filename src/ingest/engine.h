@@ -21,8 +21,9 @@ struct uploads;
 
 struct ingest {
     struct ingest_host *host;
-    pthread_rwlock_t
-        uploading; /* read: bytes are put that no document names yet; write: such bytes are looked for */
+    /* Read: bytes are put that no document names yet; write: such bytes are looked for. Nobody takes it
+     * within a transaction or under `lock`. */
+    pthread_rwlock_t uploading;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t ended;
     struct job *job; /* the last run; NULL before the first */

@@ -148,6 +148,26 @@ static ibid_code is_replaced(struct transaction *transaction, struct task *task,
     return IBID_OK;
 }
 
+/* The new bytes are another task's; if that one was quicker, what came of them counts. */
+static ibid_code commit_replaced(struct transaction *transaction, struct task *task, ibid_error *err)
+{
+    struct ledger_line line;
+    bool found;
+    TRY(ledger_find(transaction, task->work->origin->source.id, str_from(task->work->external_key),
+                    &task->arena, &line, &found, err));
+    enum processing_state state = PROCESSING_PENDING;
+    if (found && line.outcome == LEDGER_INDEXED)
+        state = PROCESSING_COMPLETED;
+    else if (found && line.outcome == LEDGER_SKIPPED)
+        state = PROCESSING_SKIPPED;
+    else if (found && line.outcome == LEDGER_FAILED)
+        state = PROCESSING_FAILED;
+    if (state == PROCESSING_PENDING)
+        return document_end(transaction, task->document.id, state, "", STR_EMPTY, err);
+    const char *stage = arena_memdup0(&task->arena, line.stage.data, line.stage.size);
+    return document_end(transaction, task->document.id, state, stage, line.reason, err);
+}
+
 static ibid_code commit_embedded(struct transaction *transaction, struct task *task, int64_t *ret_pending,
                                  ibid_error *err)
 {
@@ -184,7 +204,7 @@ static ibid_code commit_task(struct transaction *transaction, struct task *task,
     case TASK_FAILED:
         return commit_refused(transaction, task, err);
     case TASK_REPLACED:
-        return document_end(transaction, task->document.id, PROCESSING_PENDING, "", STR_EMPTY, err);
+        return commit_replaced(transaction, task, err);
     case TASK_EMBEDDED:
         return commit_embedded(transaction, task, ret_pending, err);
     }
@@ -304,8 +324,7 @@ static void publish_group(struct pipeline *pipeline, struct group *group)
         if (code == IBID_OK) {
             group->tasks[i]->committed = true;
             count_task(pipeline->progress, group->tasks[i], group->pending[i]);
-            code = drop_old_bytes(pipeline, group->tasks[i], &error);
-            if (code != IBID_OK)
+            if (drop_old_bytes(pipeline, group->tasks[i], &error) != IBID_OK)
                 pipeline_fail(pipeline, &error);
         }
         pipeline_finish(pipeline, group->tasks[i]);

@@ -414,9 +414,9 @@ static ibid_code choose_key(struct transaction *transaction, const struct ingest
 {
     const long long workspace = (long long)upload->workspace_id;
     for (unsigned number = 1; number <= NAMESAKE_LIMIT; number++) {
-        const char *key =
-            number == 1 ? arena_printf(arena, "%lld/%.*s", workspace, STR_ARG(upload->name))
-                        : arena_printf(arena, "%lld/%u/%.*s", workspace, number, STR_ARG(upload->name));
+        const char *key = number == 1
+                              ? arena_printf(arena, "%lld/%.*s", workspace, STR_ARG(upload->name))
+                              : arena_printf(arena, "%lld/%u/%.*s", workspace, number, STR_ARG(upload->name));
         int64_t id;
         bool chosen = true;
         TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, str_from(key), &id, err));
@@ -483,6 +483,14 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
     return transaction_commit(transaction_take(&transaction), err);
 }
 
+/* Bytes of no document are no failure of the upload: where they cannot be removed, verify finds them. */
+static void drop_bytes(struct ingest *ingest, const struct sha256 *sha256)
+{
+    ibid_error error;
+    if (ingest_drop_blob(ingest, sha256, &error) != IBID_OK)
+        log_warning("bytes of no document stay until 'ibid verify --repair': %s", error.message);
+}
+
 ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *upload, int64_t *ret_document_id,
                         bool *ret_replaced, ibid_error *err)
 {
@@ -494,14 +502,17 @@ ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *uploa
     pthread_rwlock_rdlock(&ingest->uploading);
     ibid_code code =
         blob_store_put(ingest->host->blobs, upload->fd, ingest->host->max_file_size, &sha256, &size, err);
-    if (code == IBID_OK)
+    const bool kept = code == IBID_OK;
+    if (kept)
         code = note_upload(ingest, upload, &sha256, size, &noted, err);
     pthread_rwlock_unlock(&ingest->uploading);
+    if (kept && code != IBID_OK)
+        drop_bytes(ingest, &sha256);
     TRY(code);
     enqueue(ingest->uploads, noted.id);
     /* Other bytes may have been waiting, which nobody looks at any more. */
     if (noted.before.has_sha256)
-        TRY(ingest_drop_blob(ingest, &noted.before.sha256, err));
+        drop_bytes(ingest, &noted.before.sha256);
     *ret_document_id = noted.id;
     *ret_replaced = noted.replaced;
     return IBID_OK;

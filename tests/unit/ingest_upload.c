@@ -40,6 +40,7 @@ struct bench {
     int uploads;             /* each has its number in its metadata */
     int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
     const char *replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched; or NULL */
+    bool replacement_first;  /* and is indexed before the old ones are read */
 };
 
 static struct bench *bench_of(const struct blob_store *blobs)
@@ -70,6 +71,13 @@ static void cancel_over(struct bench *bench, int64_t id)
     ingest_cancel(bench->ingest);
 }
 
+static void replace(struct bench *bench, const char *text)
+{
+    const int64_t id = bring(bench, "notes.txt", text);
+    if (bench->replacement_first)
+        assert_ok(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
+}
+
 static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, bool verify, int *ret_fd,
                            ibid_error *err)
 {
@@ -81,7 +89,7 @@ static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, 
         cancel_over(bench, bench->cancel_over);
     bench->cancel_over = 0;
     if (replacement)
-        bring(bench, "notes.txt", replacement);
+        replace(bench, replacement);
     return code;
 }
 
@@ -180,12 +188,11 @@ static int close_bench(void **state)
 static const struct principal owner = {
     .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
 
-static ibid_code try_bringing(struct bench *bench, const char *name, const char *media_type, const char *text,
-                              int64_t *ret_id, ibid_error *error)
+static ibid_code try_bringing_with(struct bench *bench, const char *name, const char *media_type,
+                                   const char *metadata, const char *text, int64_t *ret_id, ibid_error *error)
 {
     AUTO_FREE char *path = path_join(bench->root, "upload-XXXXXX");
     const int fd = mkostemp(path, O_CLOEXEC);
-    AUTO_FREE char *metadata = xasprintf("{\"number\": %d}", ++bench->uploads);
     assert_true(fd >= 0);
     unlink(path);
     assert_ok(file_write_fd(fd, text, strlen(text), err));
@@ -200,6 +207,13 @@ static ibid_code try_bringing(struct bench *bench, const char *name, const char 
     const ibid_code code = ingest_upload(bench->ingest, &upload, ret_id, &replaced, error);
     close(fd);
     return code;
+}
+
+static ibid_code try_bringing(struct bench *bench, const char *name, const char *media_type, const char *text,
+                              int64_t *ret_id, ibid_error *error)
+{
+    AUTO_FREE char *metadata = xasprintf("{\"number\": %d}", ++bench->uploads);
+    return try_bringing_with(bench, name, media_type, metadata, text, ret_id, error);
 }
 
 static int64_t bring(struct bench *bench, const char *name, const char *text)
@@ -297,6 +311,25 @@ static void new_bytes_win_over_a_failure_of_old_ones(void **state)
     assert_true(str_is(text, "Not empty any more."));
 }
 
+/* A run that tries old bytes again is slower than the new ones, which are indexed beside it. */
+static void old_bytes_that_come_late_do_not_undo_new_ones(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str text;
+    const struct ingest_request request = {.kind = INGEST_RETRY};
+    int64_t run_id;
+    const int64_t id = bring(bench, "notes.txt", " \n");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
+    bench->replacement_first = true;
+    bench->replacement = "Not empty any more.";
+    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_null(bench->replacement);
+    assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
+    assert_true(str_is(text, "Not empty any more."));
+}
+
 static void the_same_bytes_with_other_metadata_are_an_upload_of_their_own(void **state)
 {
     struct bench *bench = *state;
@@ -374,6 +407,17 @@ static void bytes_that_another_upload_waits_with_are_kept(void **state)
     assert_int_equal(settle(bench, a, &arena, &text), PROCESSING_COMPLETED);
     assert_true(str_is(text, "A text for both."));
     assert_true(is_kept(bench, "A text for both."));
+}
+
+static void bytes_of_a_refused_upload_go(void **state)
+{
+    struct bench *bench = *state;
+    int64_t id;
+    assert_int_equal(try_bringing_with(bench, "notes.txt", "", "[1]", "Nobody's.", &id, NULL), IBID_EINVAL);
+    assert_int_equal(count_blobs(bench), 0);
+    bring(bench, "theirs.txt", "Somebody's.");
+    assert_int_equal(try_bringing_with(bench, "notes.txt", "", "[1]", "Somebody's.", &id, NULL), IBID_EINVAL);
+    assert_true(is_kept(bench, "Somebody's."));
 }
 
 /* ---- taken up again ---- */
@@ -499,10 +543,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(new_bytes_win_over_old_ones_that_are_worked_on),
         TEST(new_bytes_win_over_a_failure_of_old_ones),
+        TEST(old_bytes_that_come_late_do_not_undo_new_ones),
         TEST(the_same_bytes_with_other_metadata_are_an_upload_of_their_own),
         TEST(a_replacement_has_its_own_size_and_type),
         TEST(bytes_of_a_failed_replacement_are_kept),
         TEST(bytes_that_another_upload_waits_with_are_kept),
+        TEST(bytes_of_a_refused_upload_go),
         TEST(what_could_not_be_read_is_read_when_it_can_be),
         TEST(what_was_published_without_vectors_gets_them),
         TEST(what_a_canceled_retry_leaves_is_read),
