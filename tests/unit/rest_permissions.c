@@ -9,6 +9,7 @@
  * IBID_TEST_SEED repeats a run. */
 #include "tests/test.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "records/audit.h"
 #include "records/bootstrap.h"
 #include "records/document.h"
+#include "records/source.h"
 #include "tests/folder.h"
 
 enum {
@@ -72,6 +74,7 @@ struct world {
     struct person people[USERS];
     int64_t workspaces[WORKSPACES];
     struct paper papers[DOCUMENTS];
+    _Atomic bool hung_up; /* so does the caller of what is asked */
 };
 
 /* What the product must come to, said once more and in other words. */
@@ -112,7 +115,6 @@ static struct str body_of(struct http_reply *reply, struct arena *arena)
 static struct answer ask(struct world *world, const struct person *person, const char *method,
                          const char *target, const char *content_type, const char *body)
 {
-    static const _Atomic bool never = false;
     struct arena *arena = &world->arena;
     const struct str whole = str_from(target);
     const size_t mark = str_find(whole, '?');
@@ -129,7 +131,7 @@ static struct answer ask(struct world *world, const struct person *person, const
         .peer = {.address = "192.0.2.1"},
         .content_length = (int64_t)strlen(body),
         .has_body = *body,
-        .cancel = &never,
+        .cancel = &world->hung_up,
     };
     struct http_reply reply = {.status = 200};
     ibid_error error = {0};
@@ -706,6 +708,29 @@ static void changes_and_denied_requests_are_logged(void **state)
     end_world(world);
 }
 
+/* What a removal came to before its caller hung up has changed something. */
+static void a_stopped_removal_is_logged(void **state)
+{
+    struct world *world = new_world();
+    const struct person *admin = &world->people[ADMINISTRATOR];
+    struct source draft = {.location = STR("/gone"), .options = STR("{}")};
+    struct transaction *transaction = writing(world);
+    assert_ok(source_connector(transaction, STR("folder"), &draft.connector_id, err));
+    assert_ok(source_create(transaction, &draft, &draft.id, err));
+    assert_ok(transaction_commit(transaction, err));
+    const char *target = arena_printf(&world->arena, "/api/v1/sources/%lld", (long long)draft.id);
+    const char *object = arena_printf(&world->arena, "source %lld", (long long)draft.id);
+    atomic_store(&world->hung_up, true);
+    assert_int_not_equal(ask_json(world, admin, "DELETE", target, "").status, 200);
+    atomic_store(&world->hung_up, false);
+    assert_newest(world, admin, "source.remove", object);
+    assert_int_equal(ask_json(world, admin, "DELETE", target, "").status, 200);
+    assert_int_equal(ask_json(world, admin, "DELETE", target, "").status, 404);
+    AUTO_JSON *log = audit_log(world, "?action=source.remove");
+    assert_int_equal(json_array_size(json_object_get(log, "entries")), 2);
+    end_world(world);
+}
+
 static void a_token_for_metrics_is_good_for_nothing_else(void **state)
 {
     struct world *world = new_world();
@@ -738,6 +763,7 @@ int main(void)
         cmocka_unit_test(without_what_is_hidden_answers_are_the_same),
         cmocka_unit_test(uploads_do_not_meet_what_is_hidden),
         cmocka_unit_test(changes_and_denied_requests_are_logged),
+        cmocka_unit_test(a_stopped_removal_is_logged),
         cmocka_unit_test(a_token_for_metrics_is_good_for_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,8 +55,11 @@ ibid_code handle_source_remove(struct rest_call *call, struct http_reply *reply,
     struct source_removal removal;
     int64_t id;
     TRY(call_id(call, "source", &id, err));
-    TRY(ingest_remove_source(instance_ingest(call->instance), id, call->http->cancel, &removal, err));
-    call_changed(call, "source", id);
+    const ibid_code code =
+        ingest_remove_source(instance_ingest(call->instance), id, call->http->cancel, &removal, err);
+    if (code == IBID_OK || code == IBID_ECANCELED) /* what was removed until then is gone */
+        call_changed(call, "source", id);
+    TRY(code);
     json_t *receipt = json_object();
     json_set_int(receipt, "id", id);
     json_set_bool(receipt, "deleted", true);
