@@ -255,11 +255,9 @@ const struct command command_show = {
     .argument_min = 1,
     .argument_max = 1,
     .summary = "Show a document and its chunks with their places",
-    .text = "DOCUMENT is a number (as 'ibid search' and 'ibid documents' show it), a file_id, or a part of a "
-            "path or "
-            "title that fits one document only. Each chunk is shown with its page, its bytes in the "
-            "extracted text, "
-            "and the headings it stands under.",
+    .text = "DOCUMENT is a number (as 'ibid search' and 'ibid documents' show it), a file_id, or a part of "
+            "a path or title that fits one document only. Each chunk is shown with its page, its bytes in "
+            "the extracted text, and the headings it stands under.",
     .examples = "ibid show 42\n"
                 "ibid show report.pdf --boxes --json  # where each chunk stands on its page\n"
                 "ibid show 42 --text > report.txt",
@@ -336,9 +334,8 @@ const struct command command_rm = {
     .summary = "Remove documents from the index for good",
     .text =
         "The document's chunks, vectors and words leave the index, and its bytes if it was uploaded. A file "
-        "of a "
-        "folder stays where it is and is not indexed again until it changes; 'ibid verify --document NUMBER' "
-        "proves that nothing is left here.",
+        "of a folder stays where it is and is not indexed again until it changes; 'ibid verify --document "
+        "NUMBER' proves that nothing is left here.",
     .examples = "ibid rm 42\n"
                 "ibid rm drafts/old.md",
     .parameters = rm_table,

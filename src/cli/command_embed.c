@@ -350,8 +350,7 @@ const struct command command_embed = {
     .argument_max = 4096,
     .summary = "Turn texts into vectors",
     .text = "Prints the vector of each TEXT, one a line, or writes those of a file's lines as raw floats. "
-            "Ctrl-C stops "
-            "it; a file of vectors that is not whole is removed.",
+            "Ctrl-C stops it; a file of vectors that is not whole is removed.",
     .examples = "ibid embed \"a sentence\"\n"
                 "ibid embed --lines sentences.txt --output vectors.f32",
     .parameters = embed_table,

@@ -195,24 +195,18 @@ const struct command command_index = {
     .summary = "Index folders and files, or bring the index up to date",
     .text =
         "Reads every document below each PATH, cuts it into passages, and makes them searchable by word and "
-        "by "
-        "meaning. Folders are remembered: without PATH, all of them are looked through again.\n\n"
+        "by meaning. Folders are remembered: without PATH, all of them are looked through again.\n\n"
         "Only what is new or changed is read: a file counts as unchanged when its size and time are, else "
-        "when "
-        "its bytes are. Files that moved keep their place in the index, files that are gone leave it. Hidden "
-        "files and files without text are skipped; a file that cannot be read is named and never stops the "
-        "rest.\n\n"
+        "when its bytes are. Files that moved keep their place in the index, files that are gone leave it. "
+        "Hidden files and files without text are skipped; a file that cannot be read is named and never "
+        "stops the rest.\n\n"
         "A pattern without '/' is tried on names (*.md), one with '/' on the path below PATH (drafts/**); "
-        "--exclude "
-        "keeps folders out, too, and goes before --include. Each of --include, --exclude, --hidden and "
-        "--follow-links is kept for its PATH until it is given "
-        "anew or "
-        "until --reset forgets them all; 'ibid source list' shows what is kept. Documents that are left out "
-        "from "
-        "now on leave the index, their files stay.\n\n"
+        "--exclude keeps folders out, too, and goes before --include. Each of --include, --exclude, "
+        "--hidden and --follow-links is kept for its PATH until it is given anew or until --reset forgets "
+        "them all; 'ibid source list' shows what is kept. Documents that are left out from now on leave the "
+        "index, their files stay.\n\n"
         "Ctrl-C stops after the documents in hand; running the command again goes on from there. While it "
-        "runs, "
-        "other commands (ibid search) work.",
+        "runs, other commands (ibid search) work.",
     .examples = "ibid index ~/Documents  # everything below a folder\n"
                 "ibid index  # look through all known folders again\n"
                 "ibid index ~/notes --include '*.md' --exclude 'drafts/**'  # some of it\n"
@@ -259,8 +253,7 @@ const struct command command_retry = {
     .argument_max = 1000,
     .summary = "Try again what has failed",
     .text = "Reads again the documents that failed, or those given, whatever their state. A document that "
-            "crashed "
-            "its parser or outran it is tried, too.",
+            "crashed its parser or outran it is tried, too.",
     .examples = "ibid retry  # all that failed\n"
                 "ibid retry 42  # document 42",
     .shares_data = true,

@@ -165,10 +165,8 @@ static const struct option filter_option[] = {
      .placeholder = "FILTER",
      .help =
          "Only passages that pass: KEY, one of = != < <= > >= ~ (contains), and a value, joined by 'and': "
-         "'language=de', 'page>=3 and path~2024'; or JSON such as "
-         "{\"or\": [{\"language\": \"de\"}, {\"path\": {\"contains\": \"2024\"}}]}. Any other KEY is looked "
-         "up in the "
-         "documents' metadata."},
+         "'language=de', 'page>=3 and path~2024'; or JSON such as {\"or\": [{\"language\": \"de\"}, "
+         "{\"path\": {\"contains\": \"2024\"}}]}. Any other KEY is looked up in the documents' metadata."},
     OPTION_END,
 };
 static const char *const not_for_the_command_line[] = {"query", NULL};
@@ -179,11 +177,9 @@ const struct command command_search = {
     .argument_max = 1000,
     .summary = "Find passages by meaning and by word",
     .text = "Shows the passages that answer QUESTION best, with title, score, place (path, page, headings) "
-            "and the "
-            "matching words marked. The number in brackets is the document's, for 'ibid show'.\n\n"
+            "and the matching words marked. The number in brackets is the document's, for 'ibid show'.\n\n"
             "The band after the score tells how sure the match is: high, medium, or low. Without an "
-            "embedding model "
-            "the search goes by word alone and says so.",
+            "embedding model the search goes by word alone and says so.",
     .examples = "ibid search \"how are invoices approved?\"\n"
                 "ibid search --mode keyword 'error E1042'  # exact words\n"
                 "ibid search budget --filter 'language=de and page>=3' -k 3\n"

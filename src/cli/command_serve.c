@@ -136,13 +136,11 @@ const struct command command_serve = {
     .summary = "Serve the page and the REST interface",
     .text =
         "Listens on this machine only, unless told otherwise, and prints the address of the page with the "
-        "access "
-        "token in it. The token was made at the first start and is kept in the file 'token' of the data "
-        "folder, "
-        "readable by its owner. Other ibid commands work beside the server: they go through its socket.\n\n"
+        "access token in it. The token was made at the first start and is kept in the file 'token' of the "
+        "data folder, readable by its owner. Other ibid commands work beside the server: they go through "
+        "its socket.\n\n"
         "The server speaks HTTP without encryption. For other machines put a proxy with TLS (nginx, Caddy) "
-        "in "
-        "front and name it in server.hosts.",
+        "in front and name it in server.hosts.",
     .examples = "ibid serve\n"
                 "ibid serve --port 9000\n"
                 "curl -H \"Authorization: Bearer $(cat ~/.local/share/ibid/token)\" \\\n"

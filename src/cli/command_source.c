@@ -82,8 +82,7 @@ const struct command command_source_list = {
     .name = "source list",
     .summary = "List the folders that are indexed, with the options kept for them",
     .text = "For each folder (or file) that was given to 'ibid index': its number, its path, the patterns "
-            "and switches "
-            "that later runs use, and what became of its files.",
+            "and switches that later runs use, and what became of its files.",
     .examples = "ibid source list",
     .run = run_list,
 };
@@ -181,10 +180,9 @@ const struct command command_source_remove = {
     .argument_max = 1000,
     .summary = "Forget folders and remove their documents from the index",
     .text = "SOURCE is a number or a path from 'ibid source list'. Later runs pass the folder over, and its "
-            "documents "
-            "leave the index for good; its files stay where they are. Stopped by Ctrl-C, the command goes on "
-            "where it "
-            "was when it is given again. While an indexing run is under way, nothing can be removed.",
+            "documents leave the index for good; its files stay where they are. Stopped by Ctrl-C, the "
+            "command goes on where it was when it is given again. While an indexing run is under way, "
+            "nothing can be removed.",
     .examples = "ibid source remove ~/old-notes\n"
                 "ibid source remove 3 --yes",
     .parameters = remove_table,

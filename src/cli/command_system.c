@@ -139,11 +139,9 @@ static ibid_code run_status(struct invocation *invocation, ibid_error *err)
 const struct command command_status = {
     .name = "status",
     .summary = "Show what is indexed, from where, and how far a run has got",
-    .text = "Coverage is the share of what a source holds (less what is skipped on purpose) that is indexed. "
-            "Sandbox "
-            "is what holds the parsers of documents on this system (full, basic, off); the setting "
-            "extract.sandbox "
-            "can require one.",
+    .text = "Coverage is the share of what a source holds (less what is skipped on purpose) that is "
+            "indexed. Sandbox is what holds the parsers of documents on this system (full, basic, off); the "
+            "setting extract.sandbox can require one.",
     .examples = "ibid status\nibid status --json | jq .indexing.status",
     .run = run_status,
 };
@@ -199,9 +197,8 @@ const struct command command_verify = {
     .name = "verify",
     .summary = "Check what is stored, and repair it",
     .text = "Reads the records, the index and the kept files, and names what is damaged. What can be made "
-            "anew from "
-            "what is intact (the whole search index can) is repaired with --repair, while searching goes on. "
-            "Ctrl-C stops it.",
+            "anew from what is intact (the whole search index can) is repaired with --repair, while "
+            "searching goes on. Ctrl-C stops it.",
     .examples = "ibid verify\n"
                 "ibid verify --repair\n"
                 "ibid verify --document 42  # after 'ibid rm 42': prove that it is gone",
@@ -257,10 +254,9 @@ const struct command command_config = {
     .summary = "Show every setting, its value and where it comes from",
     .text =
         "A setting comes from a flag (--set section.name=value), else from the environment "
-        "(IBID_SECTION_NAME), else from the file ibid.yaml in the data folder (or --config), else it has its "
-        "default. With PART, only settings whose name contains it. When a server runs on the data, its "
-        "settings "
-        "are shown.",
+        "(IBID_SECTION_NAME), else from the file ibid.yaml in the data folder (or --config), else it has "
+        "its default. With PART, only settings whose name contains it. When a server runs on the data, its "
+        "settings are shown.",
     .examples = "ibid config explain\n"
                 "ibid config explain embedder\n"
                 "IBID_INGEST_CHUNK_SIZE=256 ibid config explain ingest",

@@ -59,10 +59,8 @@ const struct command command_token_list = {
     .name = "token list",
     .summary = "List the access tokens of the server",
     .text = "One line for each token: its number, whether it holds, its name, how it begins, when it was "
-            "made, when "
-            "it was last used (to within five minutes), and when it expires. Times are in UTC. The token "
-            "itself is "
-            "shown only once, when it is made.",
+            "made, when it was last used (to within five minutes), and when it expires. Times are in UTC. "
+            "The token itself is shown only once, when it is made.",
     .examples = "ibid token list",
     .run = run_list,
 };
@@ -96,8 +94,7 @@ const struct command command_token_create = {
     .argument_max = 1,
     .summary = "Make an access token for the server",
     .text = "Prints the token, once: only a hash of it is kept. NAME says what it is for. Whoever has the "
-            "token may do "
-            "what you may do through the server, but for naming files of this machine.",
+            "token may do what you may do through the server, but for naming files of this machine.",
     .examples = "ibid token create laptop\n"
                 "ibid token create 'backup script' --expires-in 30d\n"
                 "ibid token create prometheus --metrics  # may read /metrics and nothing else",
@@ -146,10 +143,10 @@ const struct command command_token_revoke = {
     .argument_max = 1000,
     .summary = "Revoke access tokens",
     .text =
-        "A revoked token is refused from that moment on, also by a server that runs, and so are the links to "
-        "originals that were made with it. It stays in the list and cannot be taken into use again. When the "
-        "token "
-        "in the file 'token' of the data folder was revoked, the next 'ibid serve' makes a new one.",
+        "A revoked token is refused from that moment on, also by a server that runs, and so are the links "
+        "to originals that were made with it. It stays in the list and cannot be taken into use again. When "
+        "the token in the file 'token' of the data folder was revoked, the next 'ibid serve' makes a new "
+        "one.",
     .examples = "ibid token list  # which number?\n"
                 "ibid token revoke 2",
     .run = run_revoke,

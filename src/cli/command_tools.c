@@ -108,8 +108,8 @@ const struct command command_extract = {
     .summary = "Show what would be extracted from a file, without storing anything",
     .text =
         "Reads FILE in the same sandbox as indexing does and shows its state (ok, partial, needs_ocr, "
-        "encrypted, "
-        "corrupt, ...), its metadata, what there is to warn of, and its text block by block with the places.",
+        "encrypted, corrupt, ...), its metadata, what there is to warn of, and its text block by block with "
+        "the places.",
     .examples = "ibid extract report.pdf\n"
                 "ibid extract report.pdf --json | jq -r .text\n"
                 "ibid extract report.pdf --words --json  # the box of each word",
@@ -163,8 +163,8 @@ const struct command command_eval = {
     .argument_max = 1,
     .summary = "Measure relevance on a judged collection",
     .text = "FOLDER holds corpus.jsonl, queries.jsonl and qrels.tsv in the BEIR layout. Prints nDCG@10, "
-            "Recall@100 and "
-            "MRR@10 of searching by word, by meaning, and by both. Nothing is stored; Ctrl-C stops it.",
+            "Recall@100 and MRR@10 of searching by word, by meaning, and by both. Nothing is stored; Ctrl-C "
+            "stops it.",
     .examples = "ibid eval data/cranfield\n"
                 "ibid eval data/cranfield --json | jq '.hybrid[\"ndcg@10\"]'",
     .parameters = eval_parameters,

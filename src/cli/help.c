@@ -107,8 +107,7 @@ static void append_command_help(const struct terminal *terminal, const struct co
 
 static const char program_text[] =
     "ibid indexes folders of documents on this machine and finds passages in them by meaning and by word, "
-    "with the "
-    "place they come from. Nothing leaves the machine unless you point it at a remote model.";
+    "with the place they come from. Nothing leaves the machine unless you point it at a remote model.";
 
 static const struct {
     int status;

@@ -44,9 +44,8 @@ static const struct option source_option_table[] = {
      .flags = OPTION_REPEATED,
      .offset = offsetof(struct folder_options, include),
      .placeholder = "PATTERN",
-     .help = "Only files that match one of these patterns: '*.md', 'team/**'. A pattern without '/' is tried "
-             "on the "
-             "name alone."},
+     .help = "Only files that match one of these patterns: '*.md', 'team/**'. A pattern without '/' is "
+             "tried on the name alone."},
     {.name = "exclude",
      .type = OPTION_LIST,
      .flags = OPTION_REPEATED,

@@ -76,8 +76,7 @@ static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const _Ato
     for (bool more = true; more;) {
         if (cancel && atomic_load(cancel))
             return fail(err, IBID_ECANCELED,
-                        "stopped: %lld documents were removed; remove the source again to "
-                        "go on",
+                        "stopped: %lld documents were removed; remove the source again to go on",
                         (long long)removal->documents);
         TRY(remove_batch(ingest, source_id, removal, &more, err));
     }

@@ -54,8 +54,7 @@ static const struct option sqlite_option_table[] = {
      .low = 0,
      .high = 1024.0 * (1 << 30),
      .help = "How much of the file readers map into memory; the rest is read. Reading is as fast, and what "
-             "another "
-             "program does to the file is then an error and never a signal."},
+             "another program does to the file is then an error and never a signal."},
     {.name = "busy_timeout",
      .type = OPTION_DURATION,
      .offset = offsetof(struct sqlite_options, busy_timeout),

@@ -25,8 +25,7 @@ const struct option search_parameters[] = {
      .flags = OPTION_REPEATED,
      .placeholder = "TEXT",
      .help = "What to search for; several texts: a passage counts as its best match. Without any, what the "
-             "filter "
-             "passes is listed."},
+             "filter passes is listed."},
     {.name = "mode",
      .letter = 'm',
      .type = OPTION_CHOICE,

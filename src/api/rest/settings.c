@@ -11,8 +11,7 @@ static const struct option server_options[] = {
      .default_text = "127.0.0.1",
      .placeholder = "ADDRESS",
      .help = "Address to listen on. Other machines reach the server only if this is not a loopback address; "
-             "put a "
-             "proxy that speaks TLS in front then."},
+             "put a proxy that speaks TLS in front then."},
     {.name = "port",
      .type = OPTION_INT,
      .offset = FIELD(port),

@@ -281,8 +281,7 @@ static const struct option embedded_option_table[] = {
      .low = 0,
      .high = 1e9,
      .help = "Vector searches that may see no more chunks than this compare all of them at full precision; "
-             "larger "
-             "ones find their candidates by one-bit codes first."},
+             "larger ones find their candidates by one-bit codes first."},
     {.name = "seal_rows",
      .type = OPTION_INT,
      .offset = offsetof(struct embedded_options, seal_rows),
