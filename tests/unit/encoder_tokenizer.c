@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "embedder/local/tokenizer.h"
 #include "embedder/local/vocabulary.h"
-#include "embedder/vocabulary_counter.h"
 #include "tests/encoder_golden.h"
 
 enum { WINDOW = 256 };
@@ -305,18 +304,6 @@ static void test_refuses_truncated_files(void **state)
     assert_int_equal(tokenizer_open("/nowhere/tokenizer.json", &tokenizer, NULL), IBID_ENOTFOUND);
 }
 
-static void test_counts_without_a_model(void **state)
-{
-    AUTO_FREE char *path = golden_path("tokenizer.json");
-    struct token_counter *counter;
-    assert_ok(vocabulary_counter_open(path, 256, &counter, err));
-    assert_int_equal(counter->count(counter, STR("The naive cafe.")), 4);
-    assert_int_equal(counter->special_tokens, 2);
-    assert_int_equal(counter->max_tokens, 256);
-    vocabulary_counter_close(counter);
-    assert_int_equal(vocabulary_counter_open("/nowhere", 0, &counter, NULL), IBID_ENOTFOUND);
-}
-
 static void test_vocabulary_finds_all_and_nothing_else(void **state)
 {
     enum { COUNT = 20000 };
@@ -360,7 +347,6 @@ int main(void)
         cmocka_unit_test(test_refuses_damaged_files),
         cmocka_unit_test(test_refuses_damaged_unigram_files),
         cmocka_unit_test(test_refuses_truncated_files),
-        cmocka_unit_test(test_counts_without_a_model),
         cmocka_unit_test(test_vocabulary_finds_all_and_nothing_else),
     };
     return cmocka_run_group_tests_name("encoder_tokenizer", tests, NULL, NULL);
