@@ -21,6 +21,14 @@ static bool holds(enum filter_op op, double id, double operand)
     }
 }
 
+static bool is_known(const struct scope *scope, double id)
+{
+    for (size_t i = 0; i < scope->workspace_count; i++)
+        if (holds(FILTER_EQ, (double)scope->workspaces[i], id))
+            return true;
+    return false;
+}
+
 /* The workspaces of the scope for which the condition holds; of `all`, each operand has to be one. */
 static const struct filter *condition_within(const struct filter *leaf, const struct scope *scope,
                                              struct arena *arena)
@@ -35,7 +43,7 @@ static const struct filter *condition_within(const struct filter *leaf, const st
                 break;
             }
     for (size_t j = 0; j < leaf->value_count; j++)
-        known += scope_has_workspace(scope, (int64_t)leaf->values[j].number);
+        known += is_known(scope, leaf->values[j].number);
     if (leaf->op == FILTER_ALL && known == leaf->value_count)
         return leaf;
     if (leaf->op == FILTER_ALL || count == 0) {

@@ -1,7 +1,7 @@
 /* A filter as the caller may ask it: workspaces that they may not know of are as good as missing.
  *
- * A document that the caller may read can be found in other workspaces, too. A condition on `workspace_id` that
- * saw those would tell of them, one guess at a time. */
+ * A document that the caller may read can be found in other workspaces, too. A condition on `workspace_id`
+ * that saw those would tell of them, one guess at a time. */
 #pragma once
 
 #include "base/arena.h"

@@ -8,9 +8,9 @@
 #include "records/chunk_record.h"
 #include "records/collection.h"
 #include "search/facets.h"
-#include "search/scope_filter.h"
 #include "search/hits.h"
 #include "search/picking.h"
+#include "search/scope_filter.h"
 #include "search/searcher.h"
 
 static const struct {
@@ -446,8 +446,8 @@ static ibid_code search_index(struct search *search, ibid_error *err)
     result->timing.select = clock_monotonic_us() - start;
     result->row_count = search->selection->count;
     result->listing = is_listing(search);
-    TRY(facets_count(search->selection, search->scope, search->query, search->arena, &result->facets, &result->facet_count,
-                     err));
+    TRY(facets_count(search->selection, search->scope, search->query, search->arena, &result->facets,
+                     &result->facet_count, err));
     if (search->selection->count == 0)
         return IBID_OK;
     return is_listing(search) ? list_rows(search, err) : find_hits(search, err);
