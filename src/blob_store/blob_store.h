@@ -1,8 +1,11 @@
 /* The blob store seam: the bytes of documents that ibid keeps itself (uploads). Documents of a folder
  * stay where they are and are referenced by path and hash.
  *
- * To add a blob store: src/blob_store/<name>.c with one `const struct blob_store_ops`, a row in
- * registry.c, a line in meson.build, a row of fixtures in tests/contract/blob_store.c. */
+ * To add a blob store:
+ *   1. src/blob_store/<name>.c with one `const struct blob_store_ops`
+ *   2. its line in src/blob_store/members.h and a row in src/blob_store/registry.c
+ *   3. a line in src/blob_store/meson.build
+ *   4. a row of fixtures in tests/contract/blob_store.c, which then tests it */
 #pragma once
 
 #include <stdbool.h>

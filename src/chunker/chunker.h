@@ -2,7 +2,7 @@
  *
  * To add a chunker:
  *   1. src/chunker/<name>.c with one `const struct chunker_ops`
- *   2. a row in src/chunker/registry.c
+ *   2. its line in src/chunker/members.h and a row in src/chunker/registry.c
  *   3. a line in src/chunker/meson.build
  *   4. a row in tests/contract/chunker.c, whose invariants it must keep:
  *      the own ranges of the chunks cover all searchable text once and in order; no chunk is over

@@ -7,7 +7,7 @@
  *
  * To add a connector:
  *   1. src/connector/<name>.c with one `const struct connector_ops`
- *   2. a row in src/connector/registry.c
+ *   2. its line in src/connector/members.h and a row in src/connector/registry.c
  *   3. a line in src/connector/meson.build
  *   4. a row of fixtures in tests/contract/connector.c, which then tests it */
 #pragma once

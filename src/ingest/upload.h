@@ -17,10 +17,10 @@ struct ingest_upload {
     const struct principal *principal; /* who brings it: its owner */
 };
 
-/* Keeps the bytes, makes the document (or gives the one of that name in the workspace new bytes, if the caller
- * may change it: one that they may not, or may not even know of, stays beside the new one) and returns once
- * both are durable; it is indexed in the background (ingest_wait_document), sooner or later: what cannot be
- * indexed at the moment is tried again. IBID_ETOOBIG above the size limit; IBID_EBUSY while as many as may
+/* Keeps the bytes, makes the document (or gives the one of that name in the workspace new bytes, if the
+ * caller may change it: one that they may not, or may not even know of, stays beside the new one) and returns
+ * once both are durable; it is indexed in the background (ingest_wait_document), sooner or later: what cannot
+ * be indexed at the moment is tried again. IBID_ETOOBIG above the size limit; IBID_EBUSY while as many as may
  * (ingest.max_waiting) wait. */
 ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *upload, int64_t *ret_document_id,
                         bool *ret_replaced, ibid_error *err) MUST_CHECK;

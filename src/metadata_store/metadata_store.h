@@ -10,7 +10,7 @@
  *
  * To add a metadata store:
  *   1. src/metadata_store/<name>.c with one `const struct metadata_store_ops`
- *   2. a row in src/metadata_store/registry.c
+ *   2. its line in src/metadata_store/members.h and a row in src/metadata_store/registry.c
  *   3. a line in src/metadata_store/meson.build
  *   4. a row of fixtures in tests/contract/metadata_store.c, which then tests it */
 #pragma once

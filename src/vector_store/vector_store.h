@@ -6,7 +6,7 @@
  *
  * To add a vector store:
  *   1. src/vector_store/<name>.c (or a folder <name>/) with one `const struct vector_store_ops`
- *   2. a row in src/vector_store/registry.c
+ *   2. its line in src/vector_store/members.h and a row in src/vector_store/registry.c
  *   3. a line in src/vector_store/meson.build
  *   4. a row of fixtures in tests/contract/vector_store.c, which then tests it against `memory`,
  *      the exact member that serves as oracle */
