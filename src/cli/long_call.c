@@ -91,8 +91,11 @@ static void look(struct invocation *invocation, const char *name, struct progres
     json_t *task;
     if (door_call(invocation->door, "GET", "/api/v1/tasks", NULL, &answer, NULL) != IBID_OK)
         return;
-    json_array_foreach(json_object_get(answer, "tasks"), index,
-                       task) if (str_is(member_text(task, "name"), name)) show(progress, stage, task);
+    json_array_foreach(json_object_get(answer, "tasks"), index, task)
+    {
+        if (str_is(member_text(task, "name"), name))
+            show(progress, stage, task);
+    }
 }
 
 static void follow(struct long_call *call, const char *name)

@@ -52,15 +52,8 @@ static size_t gallop(const int64_t *ids, size_t count, size_t from, int64_t row_
         low += step;
         step *= 2;
     }
-    size_t high = low + step < count ? low + step + 1 : count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (ids[middle] < row_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const size_t high = low + step < count ? low + step + 1 : count;
+    return low + first_id_at_least(ids + low, high - low, row_id);
 }
 
 static ibid_code outside_bits(struct evaluation *evaluation, const struct filter *leaf, uint64_t *bits)

@@ -229,15 +229,15 @@ ibid_code segment_check(struct segment *segment, ibid_error *err)
     return sound ? IBID_OK : segment_damage(segment, err);
 }
 
-static uint32_t lower_bound(const int64_t *ids, uint32_t count, int64_t row_id)
+size_t first_id_at_least(const int64_t *ids, size_t count, int64_t id)
 {
-    uint32_t low = 0;
-    while (low < count) {
-        const uint32_t middle = low + (count - low) / 2;
-        if (ids[middle] < row_id)
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (ids[middle] < id)
             low = middle + 1;
         else
-            count = middle;
+            high = middle;
     }
     return low;
 }
@@ -247,7 +247,7 @@ ibid_code segment_lower_bound(struct segment *segment, int64_t row_id, uint32_t 
     const int64_t *ids = segment_section(segment, SECTION_ROW_IDS);
     if (!ids)
         return segment_damage(segment, err);
-    *ret_row = lower_bound(ids, segment->rows, row_id);
+    *ret_row = (uint32_t)first_id_at_least(ids, segment->rows, row_id);
     return IBID_OK;
 }
 
@@ -259,9 +259,9 @@ ibid_code segment_find_row(struct segment *segment, int64_t row_id, int64_t *ret
     const int64_t *ids = segment_section(segment, SECTION_ROW_IDS);
     if (!ids)
         return segment_damage(segment, err);
-    const uint32_t row = lower_bound(ids, segment->rows, row_id);
+    const size_t row = first_id_at_least(ids, segment->rows, row_id);
     if (row < segment->rows && ids[row] == row_id)
-        *ret_row = row;
+        *ret_row = (int64_t)row;
     return IBID_OK;
 }
 

@@ -54,6 +54,8 @@ ibid_code segment_damage(struct segment *segment, ibid_error *err);
 /* Checks every page, also those that have been checked before. */
 ibid_code segment_check(struct segment *segment, ibid_error *err) MUST_CHECK;
 
+/* The place of the first of `count` ascending ids that is >= id; `count` when there is none. */
+size_t first_id_at_least(const int64_t *ids, size_t count, int64_t id);
 /* *ret_row: the first row with an id >= row_id, segment->rows when there is none. */
 ibid_code segment_lower_bound(struct segment *segment, int64_t row_id, uint32_t *ret_row,
                               ibid_error *err) MUST_CHECK;

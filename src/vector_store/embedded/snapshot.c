@@ -65,19 +65,6 @@ void snapshot_add(struct snapshot *snapshot, struct segment *take_segment, struc
     snapshot->parts[snapshot->count++] = (struct part){take_segment, take_dead};
 }
 
-static size_t first_at_least(const int64_t *row_ids, size_t count, int64_t row_id)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (row_ids[middle] < row_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static ibid_code bury_row(const struct part *part, uint32_t row, struct dead **dead, ibid_error *err)
 {
     if (*dead && bitmap_get((*dead)->bits, row))
@@ -102,7 +89,7 @@ ibid_code part_bury(const struct part *part, const int64_t *row_ids, size_t coun
     struct segment *segment = part->segment;
     struct dead *dead = dead_ref(part->dead);
     ibid_code code = IBID_OK;
-    for (size_t i = first_at_least(row_ids, count, segment->header->first_row_id);
+    for (size_t i = first_id_at_least(row_ids, count, segment->header->first_row_id);
          i < count && row_ids[i] <= segment->header->last_row_id && code == IBID_OK; i++) {
         int64_t row;
         code = segment_find_row(segment, row_ids[i], &row, err);
