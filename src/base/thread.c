@@ -6,8 +6,27 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+
+void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline_us)
+{
+    const struct timespec until = {.tv_sec = deadline_us / SECOND_US,
+                                   .tv_nsec = deadline_us % SECOND_US * 1000};
+    if (deadline_us == 0)
+        return pthread_cond_wait(condition, lock) == 0;
+    return pthread_cond_timedwait(condition, lock, &until) == 0;
+}
 
 struct queue {
     pthread_mutex_t lock;
@@ -16,15 +35,6 @@ struct queue {
     size_t first, count, capacity;
     void *items[];
 };
-
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 struct queue *queue_new(size_t capacity)
 {
@@ -83,10 +93,9 @@ void *queue_take(struct queue *queue)
 
 void *queue_take_until(struct queue *queue, int64_t deadline_us)
 {
-    struct timespec until = {.tv_sec = deadline_us / 1000000, .tv_nsec = deadline_us % 1000000 * 1000};
     pthread_mutex_lock(&queue->lock);
     while (queue->count == 0 && !queue->closed)
-        if (pthread_cond_timedwait(&queue->changed_in, &queue->lock, &until) != 0)
+        if (!condition_wait_until(&queue->changed_in, &queue->lock, deadline_us))
             break;
     void *item = take_locked(queue);
     pthread_mutex_unlock(&queue->lock);

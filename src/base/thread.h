@@ -1,4 +1,4 @@
-/* Threads that meet: a bounded queue between stages, and a flag to stop by. */
+/* Threads that meet: waits with an end, a bounded queue between stages, permits. */
 #pragma once
 
 #include <pthread.h>
@@ -6,6 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A condition whose waits end by clock_monotonic_us(). */
+void condition_init(pthread_cond_t *condition);
+/* Waits (with `lock` held) to be signalled, at most until clock_monotonic_us() == deadline_us (0: for ever):
+ * false then. It may wake for no reason. */
+bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline_us);
 
 /* A queue of pointers with a fixed room: putting into a full one waits, so a fast stage never
  * runs ahead of a slow one. Any number of threads on both sides. */

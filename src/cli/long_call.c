@@ -1,7 +1,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -46,10 +45,9 @@ static void *carry_out(void *argument)
 static bool is_over(struct long_call *call)
 {
     const int64_t next = clock_monotonic_us() + LOOK_INTERVAL_US;
-    const struct timespec until = {.tv_sec = next / SECOND_US, .tv_nsec = next % SECOND_US * 1000};
     pthread_mutex_lock(&call->lock);
     while (!call->over && clock_monotonic_us() < next)
-        pthread_cond_timedwait(&call->ended, &call->lock, &until);
+        condition_wait_until(&call->ended, &call->lock, next);
     const bool over = call->over;
     pthread_mutex_unlock(&call->lock);
     return over;
@@ -116,13 +114,9 @@ ibid_code call_with_progress(struct invocation *invocation, const char *target, 
     AUTO_FREE char *name = xasprintf("ibid-%d-%lld", (int)getpid(), (long long)clock_monotonic_us());
     json_set_string(body, "task", name);
     struct long_call call = {.invocation = invocation, .target = target, .body = body};
-    pthread_condattr_t attributes;
     pthread_t thread;
     pthread_mutex_init(&call.lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&call.ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&call.ended);
     thread_start(&thread, "long call", carry_out, &call);
     follow(&call, name);
     pthread_join(thread, NULL);

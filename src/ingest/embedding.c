@@ -55,25 +55,14 @@ struct batch {
     float *vectors;
 };
 
-static void add_us(struct timespec *time, int64_t us)
-{
-    time->tv_nsec += us % SECOND_US * 1000;
-    time->tv_sec += us / SECOND_US + time->tv_nsec / 1000000000;
-    time->tv_nsec %= 1000000000;
-}
-
 struct embedding *embedding_new(struct pipeline *pipeline)
 {
     struct embedding *embedding = xcalloc(1, sizeof *embedding);
     embedding->pipeline = pipeline;
     embedding->last = &embedding->first;
     pthread_mutex_init(&embedding->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&embedding->came, &monotonic);
-    pthread_cond_init(&embedding->went, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&embedding->came);
+    condition_init(&embedding->went);
     return embedding;
 }
 
@@ -180,11 +169,9 @@ static bool wait_for_texts_locked(struct embedding *embedding, size_t size)
         pthread_cond_wait(&embedding->came, &embedding->lock);
     if (!embedding->first)
         return false;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    add_us(&until, FILL_WAIT_US);
+    const int64_t until_us = clock_monotonic_us() + FILL_WAIT_US;
     while (embedding->waiting_texts < size && !embedding->closed)
-        if (pthread_cond_timedwait(&embedding->came, &embedding->lock, &until) != 0)
+        if (!condition_wait_until(&embedding->came, &embedding->lock, until_us))
             break;
     return true;
 }

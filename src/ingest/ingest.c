@@ -56,11 +56,7 @@ ibid_code ingest_open(struct ingest_host *host, struct ingest **ret, ibid_error 
     pthread_rwlock_init(&ingest->uploading, &writers_first);
     pthread_rwlockattr_destroy(&writers_first);
     pthread_mutex_init(&ingest->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&ingest->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&ingest->ended);
     ingest->uploads = uploads_new(ingest);
     const ibid_code code = start(ingest, killed, err);
     if (code != IBID_OK) {

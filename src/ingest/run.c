@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -260,14 +259,9 @@ bool ingest_status(struct ingest *ingest, struct ingest_status *ret)
 
 bool ingest_wait(struct ingest *ingest, int64_t deadline_us)
 {
-    const struct timespec until = {.tv_sec = deadline_us / SECOND_US,
-                                   .tv_nsec = deadline_us % SECOND_US * 1000};
     pthread_mutex_lock(&ingest->lock);
-    while (ingest->running)
-        if (deadline_us == 0)
-            pthread_cond_wait(&ingest->ended, &ingest->lock);
-        else if (pthread_cond_timedwait(&ingest->ended, &ingest->lock, &until) != 0)
-            break;
+    while (ingest->running && condition_wait_until(&ingest->ended, &ingest->lock, deadline_us))
+        ;
     const bool over = !ingest->running;
     pthread_mutex_unlock(&ingest->lock);
     return over;

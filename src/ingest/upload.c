@@ -52,15 +52,6 @@ struct round {
     bool vectors; /* embed what was published without vectors */
 };
 
-static void wait_until_locked(struct uploads *uploads, int64_t until_us)
-{
-    const struct timespec until = {.tv_sec = until_us / SECOND_US, .tv_nsec = until_us % SECOND_US * 1000};
-    if (until_us == INT64_MAX)
-        pthread_cond_wait(&uploads->came, &uploads->lock);
-    else
-        pthread_cond_timedwait(&uploads->came, &uploads->lock, &until);
-}
-
 static void take_waiting_locked(struct uploads *uploads, struct round *round)
 {
     free(round->ids);
@@ -85,7 +76,8 @@ static bool take_round(struct uploads *uploads, struct round *ret)
                 take_waiting_locked(uploads, ret);
             break;
         }
-        wait_until_locked(uploads, begin < vectors ? begin : vectors);
+        const int64_t next = begin < vectors ? begin : vectors;
+        condition_wait_until(&uploads->came, &uploads->lock, next == INT64_MAX ? 0 : next);
     }
     const bool more = !uploads->closed;
     pthread_mutex_unlock(&uploads->lock);
@@ -314,11 +306,7 @@ struct uploads *uploads_new(struct ingest *ingest)
     struct uploads *uploads = xcalloc(1, sizeof *uploads);
     uploads->ingest = ingest;
     pthread_mutex_init(&uploads->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&uploads->came, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&uploads->came);
     uploads->round_pause = uploads->vectors_pause = PAUSE_US;
     return uploads;
 }

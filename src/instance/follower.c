@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -235,12 +234,8 @@ ibid_code follower_open(struct metadata_store *metadata, struct vector_store *ve
     follower->asked = 1; /* what was committed before the last process ended */
     pthread_mutex_init(&follower->work, NULL);
     pthread_mutex_init(&follower->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&follower->woken, &monotonic);
-    pthread_cond_init(&follower->served_some, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&follower->woken);
+    condition_init(&follower->served_some);
     const ibid_code code = attach_all(follower, err);
     if (code != IBID_OK) {
         follower_close(follower);
@@ -264,24 +259,15 @@ static int64_t due_at_us(const struct follower *follower)
     return !tidy || (retry && retry < tidy) ? retry : tidy;
 }
 
-static struct timespec time_of(int64_t time_us)
-{
-    return (struct timespec){.tv_sec = time_us / SECOND_US, .tv_nsec = time_us % SECOND_US * 1000};
-}
-
 /* Waits for something to do: a commit, a failure to be tried again, a quiet time to tidy up in. False: to
  * end. */
 static bool wait_for_work(struct follower *follower, struct round *ret)
 {
     pthread_mutex_lock(&follower->lock);
     const int64_t due_us = due_at_us(follower);
-    const struct timespec due = time_of(due_us);
-    while (!atomic_load(&follower->cancel) && !has_work_locked(follower)) {
-        if (due_us == 0)
-            pthread_cond_wait(&follower->woken, &follower->lock);
-        else if (pthread_cond_timedwait(&follower->woken, &follower->lock, &due) != 0)
-            break;
-    }
+    while (!atomic_load(&follower->cancel) && !has_work_locked(follower) &&
+           condition_wait_until(&follower->woken, &follower->lock, due_us))
+        ;
     if (follower->tidy_at_us && clock_monotonic_us() >= follower->tidy_at_us)
         follower->compact_asked++;
     *ret = (struct round){.asked = follower->asked,
@@ -367,7 +353,6 @@ void follower_wake(struct follower *follower)
 
 ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us, ibid_error *err)
 {
-    const struct timespec until = time_of(deadline_us);
     pthread_mutex_lock(&follower->lock);
     const uint64_t ticket = ++follower->asked;
     const uint64_t compact_ticket = compact ? ++follower->compact_asked : 0;
@@ -375,10 +360,7 @@ ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadl
     pthread_cond_signal(&follower->woken);
     bool in_time = true;
     while (in_time && (follower->served < ticket || follower->compact_served < compact_ticket))
-        if (deadline_us == 0)
-            pthread_cond_wait(&follower->served_some, &follower->lock);
-        else
-            in_time = pthread_cond_timedwait(&follower->served_some, &follower->lock, &until) == 0;
+        in_time = condition_wait_until(&follower->served_some, &follower->lock, deadline_us);
     const ibid_error error = follower->error;
     pthread_mutex_unlock(&follower->lock);
     if (!in_time)

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -50,9 +49,8 @@ static void *keep_looking(void *argument)
             continue;
         }
         const int64_t next = clock_monotonic_us() + LOOK_INTERVAL_US;
-        const struct timespec until = {.tv_sec = next / SECOND_US, .tv_nsec = next % SECOND_US * 1000};
         while (!watch->closing && clock_monotonic_us() < next)
-            pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+            condition_wait_until(&watch->changed, &watch->lock, next);
         look(watch);
     }
     pthread_mutex_unlock(&watch->lock);
@@ -62,12 +60,8 @@ static void *keep_looking(void *argument)
 struct hangup_watch *hangup_watch_new(void)
 {
     struct hangup_watch *watch = xcalloc(1, sizeof *watch);
-    pthread_condattr_t attributes;
     pthread_mutex_init(&watch->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&watch->changed);
     thread_start(&watch->thread, "hang-ups", keep_looking, watch);
     return watch;
 }

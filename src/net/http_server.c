@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "net/http_gate.h"
 #include "net/http_hangup.h"
 #include "net/unix_socket.h"
@@ -568,11 +569,7 @@ ibid_code http_server_open(const struct http_server_settings *settings, const st
     server->idle_timeout_s = (unsigned)((settings->idle_timeout + SECOND_US - 1) / SECOND_US);
     copy_hosts(server, settings);
     pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->one_left, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&server->one_left);
     server->gate = gate_open(&(struct gate_settings){.visitor_limit = settings->max_connections,
                                                      .head_timeout = settings->head_timeout},
                              &gate_ops, server);
@@ -601,9 +598,8 @@ unsigned http_server_port(const struct http_server *server)
 static void wait_for_requests(struct http_server *server, int64_t longest)
 {
     const int64_t until = clock_monotonic_us() + longest;
-    const struct timespec deadline = {.tv_sec = until / SECOND_US, .tv_nsec = until % SECOND_US * 1000};
     pthread_mutex_lock(&server->lock);
-    while (server->active > 0 && pthread_cond_timedwait(&server->one_left, &server->lock, &deadline) == 0)
+    while (server->active > 0 && condition_wait_until(&server->one_left, &server->lock, until))
         ;
     pthread_mutex_unlock(&server->lock);
 }
