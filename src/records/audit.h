@@ -20,9 +20,10 @@ struct audit_entry {
     struct str door;   /* "local", or the address of a peer on the network */
 };
 
+enum { AUDIT_OBJECT_LIMIT = 500 };
+
 /* Adds an entry as of now. Used of `entry`: user_id, token_id, action, object (cut to AUDIT_OBJECT_LIMIT
  * bytes and one line), door. Removes some of the oldest that are from before `keep_after` (0: keeps all). */
-enum { AUDIT_OBJECT_LIMIT = 500 };
 ibid_code audit_append(struct transaction *transaction, const struct audit_entry *entry, int64_t keep_after,
                        ibid_error *err) MUST_CHECK;
 
