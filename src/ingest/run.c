@@ -137,6 +137,7 @@ static void *run_job(void *argument)
         state = RUN_CANCELED;
     else if (code != IBID_OK)
         state = RUN_FAILED;
+    const bool stopped = state != RUN_COMPLETED;
     const char *message = state == RUN_FAILED ? error.message : "";
     ibid_error end_error = {0};
     if (note_end(job, state, message, &end_error) != IBID_OK && state == RUN_COMPLETED) {
@@ -144,7 +145,7 @@ static void *run_job(void *argument)
         message = end_error.message;
     }
     /* Uploads that a retry was stopped over are pending now, and no other run will come by. */
-    if (job->kind == INGEST_RETRY && uploads_resume(ingest->uploads, &end_error) != IBID_OK)
+    if (stopped && job->kind == INGEST_RETRY && uploads_resume(ingest->uploads, &end_error) != IBID_OK)
         log_warning("uploads that wait are taken up at the next start only: %s", end_error.message);
     progress_end(&job->progress, state, message);
     pthread_mutex_lock(&ingest->lock);
