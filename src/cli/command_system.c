@@ -11,13 +11,18 @@
 static void append_documents(const json_t *counts, struct buffer *out)
 {
     static const char *const states[] = {"completed", "pending", "in_progress", "failed", "skipped"};
+    const char *separator = ": ";
     char number[32];
     buffer_printf(out, "Documents  %s", format_count(member_int(counts, "total"), number));
     for (size_t i = 0; i < COUNT_OF(states); i++)
-        if (member_int(counts, states[i]) > 0)
-            buffer_printf(out, "%s%s %s", i == 0 ? ": " : ", ",
-                          format_count(member_int(counts, states[i]), number), states[i]);
+        if (member_int(counts, states[i]) > 0) {
+            buffer_printf(out, "%s%s %s", separator, format_count(member_int(counts, states[i]), number),
+                          states[i]);
+            separator = ", ";
+        }
     buffer_append_byte(out, '\n');
+    if (member_int(counts, "failed") > 0)
+        buffer_append_string(out, "           why: ibid documents --state failed\n");
 }
 
 static void append_collections(const struct terminal *terminal, const json_t *collections, struct buffer *out)
@@ -100,8 +105,10 @@ static void append_run(const struct terminal *terminal, const json_t *status, st
 {
     const json_t *run = json_object_get(status, "run");
     const struct str state = member_text(status, "status");
+    /* The four outer states call it FAILED, too, when somebody stopped the run. */
+    const bool stopped = str_is(member_text(run, "state"), "canceled");
     char done[32], total[32];
-    buffer_printf(out, "Indexing   %.*s", STR_ARG(state));
+    buffer_printf(out, "Indexing   %.*s", STR_ARG(stopped ? STR("STOPPED") : state));
     if (str_is(state, "RUNNING"))
         buffer_printf(out, ": %s of %s documents", format_count(member_int(status, "documentCount"), done),
                       format_count(member_int(status, "totalDocuments"), total));

@@ -230,6 +230,17 @@ def test_status_names_the_sandbox():
     assert "documents cannot be read: " in run("status", *nowhere)[0]
 
 
+def test_status_tells_where_failures_are_explained():
+    broken = docs / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4\n")
+    run("index")
+    out, _ = run("status")
+    assert " failed\n           why: ibid documents --state failed\n" in out, out
+    assert "broken.pdf" in run("documents", "--state", "failed")[0]
+    broken.unlink()
+    run("index")
+
+
 def test_removing_is_complete():
     document = answer("show", "rechnung.txt")
     assert "Removed" in run("rm", document["id"])[0]
@@ -385,6 +396,7 @@ def test_interrupting_keeps_what_was_indexed():
     _, error = indexing.communicate(timeout=WAIT)
     assert indexing.returncode == 130, (indexing.returncode, error)
     assert "run it again" in error, error
+    assert "Indexing   STOPPED at " in run("status")[0]
     kept = answer("documents", "-n", "1")["counts"]["completed"]
     assert kept > 404, kept
     run("index", many)
