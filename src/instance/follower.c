@@ -24,6 +24,7 @@ struct attached {
     int64_t collection_id;
     uint32_t dimension;
     char *fingerprint;
+    bool introduced;     /* the records know that the store follows it */
     int64_t reported;    /* the watermark in the records */
     int64_t retry_at_us; /* 0 unless it failed the last time */
     int64_t wait_us;     /* until then, from when it failed */
@@ -127,9 +128,32 @@ static ibid_code report(struct follower *follower, struct attached *attached, ib
     return IBID_OK;
 }
 
+/* Before it takes the first row: what is removed from a collection without any watermark goes at once. */
+static ibid_code introduce(struct follower *follower, struct attached *attached, ibid_error *err)
+{
+    if (attached->introduced)
+        return IBID_OK;
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(watermark_set(transaction, str_from(follower->vectors->ops->name), attached->collection_id, 0, err));
+    TRY(transaction_commit(transaction_take(&transaction), err));
+    attached->introduced = true;
+    return IBID_OK;
+}
+
+static bool all_are_introduced(const struct follower *follower)
+{
+    for (size_t i = 0; i < follower->attached_count; i++)
+        if (!follower->attached[i].introduced)
+            return false;
+    return true;
+}
+
 static ibid_code serve(struct follower *follower, const struct collection *collection,
                        struct attached *attached, bool compacting, ibid_error *err)
 {
+    /* A full disk is no reason not to follow: until it is done nothing is swept. */
+    (void)introduce(follower, attached, NULL);
     TRY(attach(follower, collection, attached, err));
     TRY(vector_store_follow(follower->vectors, collection->id, &follower->cancel, err));
     if (!compacting)
@@ -200,7 +224,8 @@ static ibid_code run_round(struct follower *follower, const struct round *round,
     TRY(serve_all(follower, round, err));
     if (!round->compacting)
         return IBID_OK;
-    TRY(sweep_all(follower, err));
+    if (all_are_introduced(follower))
+        TRY(sweep_all(follower, err));
     return metadata_store_maintain(follower->metadata, err);
 }
 

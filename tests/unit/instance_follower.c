@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "instance/follower.h"
+#include "records/sweep.h"
 #include "tests/store.h"
 
 enum { DIMENSION = 64, READY = 1, NO_ATTACHING, NO_FOLLOWING };
@@ -56,15 +57,29 @@ static struct vector_store *open_fragile(struct test_store *records)
     return store;
 }
 
-static void publish(struct test_store *records, int64_t source, int64_t collection_id, const char *key)
+static int64_t publish(struct test_store *records, int64_t source, int64_t collection_id, const char *key)
 {
     struct transaction *transaction = test_begin(records, TRANSACTION_WRITE);
     struct test_content content;
     struct publication_result result;
-    test_content(&content, test_document(transaction, source, key), key);
+    const int64_t document = test_document(transaction, source, key);
+    test_content(&content, document, key);
     content.placement = (struct placement){.collection_id = collection_id};
     assert_ok(document_publish(transaction, &content.publication, &result, err));
     test_commit(transaction);
+    return document;
+}
+
+static int64_t removed_rows(struct test_store *records)
+{
+    AUTO_TRANSACTION *transaction = test_begin(records, TRANSACTION_READ);
+    struct statement *statement;
+    bool row;
+    assert_ok(statement_prepare(transaction, "SELECT count(*) FROM rows WHERE removed = 1", &statement, err));
+    assert_ok(statement_step(statement, &row, err));
+    const int64_t count = statement_int(statement, 0);
+    statement_reset(statement);
+    return count;
 }
 
 static int64_t watermark_of(struct vector_store *store, int64_t collection_id)
@@ -156,12 +171,35 @@ static void what_cannot_be_followed_stands_alone(void **state)
     check_failing(state, NO_FOLLOWING);
 }
 
+/* The store has a row in memory and nothing durable yet: only from the records can it learn that the row is
+ * gone. */
+static void what_is_removed_waits_for_a_store_that_is_behind(void **state)
+{
+    struct pair pair;
+    struct removal removal;
+    open_pair(&pair, *state, READY);
+    const int64_t document = publish(pair.records, pair.source, DEFAULT_COLLECTION_ID, "first");
+    assert_ok(follower_settle(pair.follower, false, 0, err));
+    atomic_store(&state_of_default, NO_FOLLOWING);
+    struct transaction *transaction = test_begin(pair.records, TRANSACTION_WRITE);
+    assert_ok(document_remove(transaction, document, "test", &removal, err));
+    test_commit(transaction);
+    assert_int_equal(follower_settle(pair.follower, true, 0, NULL), IBID_EIO);
+    assert_true(removed_rows(pair.records) > 0);
+    atomic_store(&state_of_default, READY);
+    assert_ok(follower_settle(pair.follower, true, 0, err));
+    assert_int_equal(removed_rows(pair.records), 0);
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_cannot_be_attached_stands_alone, test_store_set_up,
                                         test_store_tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_followed_stands_alone, test_store_set_up,
+                                        test_store_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_removed_waits_for_a_store_that_is_behind, test_store_set_up,
                                         test_store_tear_down),
     };
     return cmocka_run_group_tests_name("instance_follower", tests, NULL, NULL);
