@@ -24,8 +24,7 @@ struct attached {
     int64_t collection_id;
     uint32_t dimension;
     char *fingerprint;
-    bool introduced;     /* the records know that the store follows it */
-    int64_t reported;    /* the watermark in the records */
+    int64_t reported;    /* the watermark in the records; -1: they may not know yet that the store follows */
     int64_t retry_at_us; /* 0 unless it failed the last time */
     int64_t wait_us;     /* until then, from when it failed */
     ibid_error error;    /* of the last attempt: under `lock`, too */
@@ -71,7 +70,7 @@ static struct attached *find_attached(struct follower *follower, int64_t collect
     pthread_mutex_lock(&follower->lock);
     GROW(follower->attached, follower->attached_count, follower->attached_capacity);
     found = &follower->attached[follower->attached_count++];
-    *found = (struct attached){.collection_id = collection_id};
+    *found = (struct attached){.collection_id = collection_id, .reported = -1};
     pthread_mutex_unlock(&follower->lock);
     return found;
 }
@@ -112,41 +111,39 @@ static ibid_code attach(struct follower *follower, const struct collection *coll
 
 /* ---- following ---- */
 
-/* Tells the records up to where the store would survive a crash. */
-static ibid_code report(struct follower *follower, struct attached *attached, ibid_error *err)
+static ibid_code note_watermark(struct follower *follower, struct attached *attached, int64_t seq,
+                                ibid_error *err)
 {
-    struct vector_store_stats stats;
-    TRY(vector_store_stats(follower->vectors, attached->collection_id, &stats, err));
-    if (stats.durable == attached->reported)
-        return IBID_OK;
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(watermark_set(transaction, str_from(follower->vectors->ops->name), attached->collection_id,
-                      stats.durable, err));
+    TRY(watermark_set(transaction, str_from(follower->vectors->ops->name), attached->collection_id, seq,
+                      err));
     TRY(transaction_commit(transaction_take(&transaction), err));
-    attached->reported = stats.durable;
+    attached->reported = seq;
     return IBID_OK;
 }
 
 /* Before it takes the first row: what is removed from a collection without any watermark goes at once. */
 static ibid_code introduce(struct follower *follower, struct attached *attached, ibid_error *err)
 {
-    if (attached->introduced)
-        return IBID_OK;
-    AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
-    TRY(watermark_set(transaction, str_from(follower->vectors->ops->name), attached->collection_id, 0, err));
-    TRY(transaction_commit(transaction_take(&transaction), err));
-    attached->introduced = true;
-    return IBID_OK;
+    return attached->reported < 0 ? note_watermark(follower, attached, 0, err) : IBID_OK;
 }
 
 static bool all_are_introduced(const struct follower *follower)
 {
     for (size_t i = 0; i < follower->attached_count; i++)
-        if (!follower->attached[i].introduced)
+        if (follower->attached[i].reported < 0)
             return false;
     return true;
+}
+
+/* Tells the records up to where the store would survive a crash. */
+static ibid_code report(struct follower *follower, struct attached *attached, ibid_error *err)
+{
+    struct vector_store_stats stats;
+    TRY(vector_store_stats(follower->vectors, attached->collection_id, &stats, err));
+    return stats.durable != attached->reported ? note_watermark(follower, attached, stats.durable, err)
+                                               : IBID_OK;
 }
 
 static ibid_code serve(struct follower *follower, const struct collection *collection,
