@@ -195,13 +195,26 @@ static ibid_code parse(const char *json, char message[480])
 #define RULES "\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}"
 #define MODEL(vocab) "\"model\":{\"type\":\"WordPiece\",\"vocab\":" vocab "}"
 
+/* A tokenizer.json, and what comes of it. */
+struct file_case {
+    const char *json;
+    ibid_code code;
+    const char *says;
+};
+
+static void check_files(const struct file_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char message[480];
+        const ibid_code code = parse(cases[i].json, message);
+        if (code != cases[i].code || !strstr(message, cases[i].says))
+            fail_msg("%s: %s (%s)", cases[i].json, ibid_code_string(code), message);
+    }
+}
+
 static void test_refuses_damaged_files(void **state)
 {
-    static const struct {
-        const char *json;
-        ibid_code code;
-        const char *says;
-    } cases[] = {
+    static const struct file_case cases[] = {
         {"{" RULES "," MODEL("{\"[UNK]\":0,\"a\":1}") "}", IBID_OK, ""},
         {"", IBID_EFORMAT, "JSON"},
         {"[]", IBID_EUNSUPPORTED, "model"},
@@ -228,12 +241,7 @@ static void test_refuses_damaged_files(void **state)
          ",\"model\":{\"type\":\"WordPiece\",\"max_input_chars_per_word\":0,\"vocab\":{\"[UNK]\":0}}}",
          IBID_EFORMAT, "max_input_chars_per_word"},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char message[480];
-        const ibid_code code = parse(cases[i].json, message);
-        if (code != cases[i].code || !strstr(message, cases[i].says))
-            fail_msg("%s: %s (%s)", cases[i].json, ibid_code_string(code), message);
-    }
+    check_files(cases, COUNT_OF(cases));
 }
 
 #define SPACES "\"pre_tokenizer\":{\"type\":\"Metaspace\"}"
@@ -243,11 +251,7 @@ static void test_refuses_damaged_files(void **state)
 
 static void test_refuses_damaged_unigram_files(void **state)
 {
-    static const struct {
-        const char *json;
-        ibid_code code;
-        const char *says;
-    } cases[] = {
+    static const struct file_case cases[] = {
         {"{" SPACES "," UNIGRAM(PIECES) "}", IBID_OK, ""},
         {"{" UNIGRAM(PIECES) "}", IBID_EUNSUPPORTED, "pre-tokenizer"},
         {"{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[]}," UNIGRAM(PIECES) "}",
@@ -275,12 +279,7 @@ static void test_refuses_damaged_unigram_files(void **state)
         {"{" CHARSMAP("AAAAAA==") SPACES "," UNIGRAM(PIECES) "}", IBID_EFORMAT, "trie"},
         {"{" CHARSMAP("BAAAAP////8=") SPACES "," UNIGRAM(PIECES) "}", IBID_OK, ""},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char message[480];
-        const ibid_code code = parse(cases[i].json, message);
-        if (code != cases[i].code || !strstr(message, cases[i].says))
-            fail_msg("%s: %s (%s)", cases[i].json, ibid_code_string(code), message);
-    }
+    check_files(cases, COUNT_OF(cases));
 }
 
 /* Any prefix of a good file is an error, never a crash. */

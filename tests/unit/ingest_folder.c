@@ -45,9 +45,6 @@ static struct instance_settings *settings_for(const char *provider)
                                   {"ingest.chunk_size", chunk_size}};
     for (size_t i = 0; i < COUNT_OF(set); i++)
         assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
-    const char *libexec = getenv("IBID_LIBEXEC");
-    if (libexec)
-        assert_ok(settings_set(table, STR("extract.libexec"), str_from(libexec), "test", err));
     return settings;
 }
 

@@ -35,9 +35,6 @@ static struct instance_settings *make_settings(void)
     struct settings *table = instance_settings_table(settings);
     for (size_t i = 0; i < COUNT_OF(set); i++)
         assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
-    const char *libexec = getenv("IBID_LIBEXEC");
-    if (libexec)
-        assert_ok(settings_set(table, STR("extract.libexec"), str_from(libexec), "test", err));
     return settings;
 }
 

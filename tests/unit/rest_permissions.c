@@ -182,9 +182,6 @@ static void open_rest(struct world *world)
     static const char *const set[][2] = {{"embedder.provider", "hash"}, {"embedder.hash.dimension", "64"}};
     for (size_t i = 0; i < COUNT_OF(set); i++)
         assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
-    const char *libexec = getenv("IBID_LIBEXEC");
-    if (libexec)
-        assert_ok(settings_set(table, STR("extract.libexec"), str_from(libexec), "test", err));
     world->settings.folder = path_join(world->root, "data");
     assert_ok(rest_open(&world->settings, &world->rest, err));
     assert_ok(rest_instance(world->rest, true, &world->instance, err));
