@@ -109,7 +109,7 @@ static void killed_at_any_point_it_goes_on(void **state)
     struct duel *duel = duel_new(vector_store_find("embedded"), &options, DIMENSION);
     const uint64_t seed = (uint64_t)clock_now_us();
     unsigned number = 0;
-    print_message("killing with seed %llu\n", (unsigned long long)seed);
+    print_message("# killing with seed %llu\n", (unsigned long long)seed);
     for (unsigned round = 0; round < ROUNDS; round++) {
         close_store(duel);
         random_seed(seed + round);
@@ -122,7 +122,7 @@ static void killed_at_any_point_it_goes_on(void **state)
         assert_near_answers(duel, &scope_one, "language=de", 10, 0.9);
         assert_clean(duel);
     }
-    print_message("%u transactions, %d kills\n", number, ROUNDS);
+    print_message("# %u transactions, %d kills\n", number, ROUNDS);
     duel_free(duel);
 }
 

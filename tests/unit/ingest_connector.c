@@ -27,7 +27,7 @@ struct leaf {
 
 static const struct leaf *pages;
 static size_t page_count;
-static size_t fetches;
+static _Atomic size_t fetches; /* counted by the threads that read */
 
 struct shelf_options {
     const char *language; /* of the pages that are listed; empty: all */

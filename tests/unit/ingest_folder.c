@@ -438,7 +438,7 @@ static size_t count_findings(struct place *place, bool repair)
     size_t count;
     assert_ok(instance_verify(place->instance, repair, NULL, &arena, &findings, &count, err));
     for (size_t i = 0; i < count; i++)
-        print_message("%s: %s\n", findings[i].place, findings[i].problem);
+        print_message("# %s: %s\n", findings[i].place, findings[i].problem);
     return count;
 }
 

@@ -366,7 +366,7 @@ static void a_replacement_has_its_own_size_and_type(void **state)
 
 static void note_finding(const char *problem, bool repaired, void *context)
 {
-    print_message("%s\n", problem);
+    print_message("# %s\n", problem);
     ++*(size_t *)context;
 }
 
