@@ -37,10 +37,10 @@ struct bench {
     _Atomic bool no_embedder; /* likewise embedded */
     bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
     _Atomic int writes;
-    int uploads;             /* each has its number in its metadata */
-    int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
-    const char *replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched; or NULL */
-    bool replacement_first;  /* and is indexed before the old ones are read */
+    int uploads;                     /* each has its number in its metadata */
+    _Atomic int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
+    const char *_Atomic replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched */
+    bool replacement_first;          /* and is indexed before the old ones are read */
 };
 
 static struct bench *bench_of(const struct blob_store *blobs)
@@ -83,11 +83,11 @@ static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, 
 {
     struct bench *bench = bench_of(store);
     const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), hash, verify, ret_fd, err);
-    const char *replacement = bench->replacement;
-    bench->replacement = NULL;
-    if (bench->cancel_over)
-        cancel_over(bench, bench->cancel_over);
-    bench->cancel_over = 0;
+    /* Several threads fetch: one of them takes what is to happen. */
+    const char *replacement = atomic_exchange(&bench->replacement, NULL);
+    const int64_t canceled = atomic_exchange(&bench->cancel_over, 0);
+    if (canceled)
+        cancel_over(bench, canceled);
     if (replacement)
         replace(bench, replacement);
     return code;
