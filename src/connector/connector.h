@@ -66,7 +66,8 @@ struct connector_ops {
      * NULL: as it was given. IBID_ENOTFOUND when there is no such source, IBID_EINVAL when it cannot be one. */
     ibid_code (*resolve)(const char *source, struct arena *arena, const char **ret, ibid_error *err);
     /* Whether everything that the source `inner` lists is listed by `outer`, too, each with *ret_prefix (arena)
-     * before its key. Then one thing would become two documents. NULL: never. */
+     * before its key. Then one thing would become two documents. Asked only where `inner` begins with `outer`, as
+     * resolve spells them. NULL: never. */
     bool (*covers)(const char *outer, const void *outer_options, const char *inner, const void *inner_options,
                    struct arena *arena, struct str *ret_prefix);
     /* After the bytes of a fetched item were read: whether the descriptor still is what fetch described. Where it

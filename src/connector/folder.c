@@ -544,8 +544,7 @@ static bool folder_covers(const char *outer, const void *outer_options, const ch
 {
     const struct folder_options *options = outer_options;
     const size_t size = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
-    if (!list_alike(options, inner_options) || strncmp(outer, inner, size) != 0 || inner[size] != '/' ||
-        !folder_exists(outer))
+    if (!list_alike(options, inner_options) || inner[size] != '/' || !folder_exists(outer))
         return false;
     struct stat info;
     struct str below = str_from(inner + size + 1);

@@ -1,4 +1,4 @@
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/buffer.h"
 #include "ingest/engine.h"
@@ -7,21 +7,38 @@
 
 enum { ABSORB_BATCH = 64 }; /* documents in one transaction: others may write in between */
 
+/* A source, and what its connector is asked about it with. */
+struct place {
+    const struct source *source;
+    const struct connector_ops *ops;
+    const char *location;
+    void *options;
+};
+
+/* False for a source that is not listed. */
+static bool place_read(const struct source *source, struct arena *arena, struct place *ret)
+{
+    const char *type = arena_memdup0(arena, source->connector_type.data, source->connector_type.size);
+    *ret = (struct place){.source = source,
+                          .ops = connector_find(type),
+                          .location = arena_memdup0(arena, source->location.data, source->location.size)};
+    return source->enabled && ret->ops &&
+           source_options_fill(ret->ops, source->options, arena, &ret->options, NULL) == IBID_OK;
+}
+
 /* Whether a run over `outer` lists all of `inner`; then *ret_prefix is what stands before its keys. */
-static bool covers(const struct source *outer, const struct source *inner, struct arena *arena,
+static bool covers(const struct place *outer, const struct place *inner, struct arena *arena,
                    struct str *ret_prefix)
 {
-    if (outer->connector_id != inner->connector_id || outer->id == inner->id || !outer->enabled ||
-        !inner->enabled)
-        return false;
-    const struct connector_ops *ops =
-        connector_find(arena_memdup0(arena, outer->connector_type.data, outer->connector_type.size));
-    void *outer_options, *inner_options;
-    return ops && source_options_fill(ops, outer->options, arena, &outer_options, NULL) == IBID_OK &&
-           source_options_fill(ops, inner->options, arena, &inner_options, NULL) == IBID_OK &&
-           connector_covers(ops, arena_memdup0(arena, outer->location.data, outer->location.size),
-                            outer_options, arena_memdup0(arena, inner->location.data, inner->location.size),
-                            inner_options, arena, ret_prefix);
+    return connector_covers(outer->ops, outer->location, outer->options, inner->location, inner->options,
+                            arena, ret_prefix);
+}
+
+/* Whether `outer` may cover `inner` at all: its location begins the other's. */
+static bool may_cover(const struct source *outer, const struct source *inner)
+{
+    return outer->connector_id == inner->connector_id && outer->location.size < inner->location.size &&
+           str_equal(outer->location, str_slice(inner->location, 0, outer->location.size));
 }
 
 /* ---- finding ---- */
@@ -32,12 +49,15 @@ static ibid_code find_covering(struct transaction *transaction, const struct sou
 {
     AUTO_ARENA arena = ARENA_INIT;
     struct source *sources;
+    struct place inner, outer;
     struct str prefix;
     size_t count;
     TRY(source_list(transaction, &arena, &sources, &count, err));
     *ret_id = 0;
-    for (size_t i = 0; i < count && *ret_id == 0; i++)
-        if (covers(&sources[i], draft, &arena, &prefix))
+    const bool listed = place_read(draft, &arena, &inner);
+    for (size_t i = 0; i < count && listed && *ret_id == 0; i++)
+        if (may_cover(&sources[i], draft) && place_read(&sources[i], &arena, &outer) &&
+            covers(&outer, &inner, &arena, &prefix))
             *ret_id = sources[i].id;
     return IBID_OK;
 }
@@ -125,27 +145,70 @@ static ibid_code absorb(struct ingest_host *host, const struct absorption *absor
     return IBID_OK;
 }
 
-/* The next pair; *ret_found false when there is none. */
-static ibid_code find_absorption(struct job *job, struct arena *arena, struct absorption *ret,
-                                 bool *ret_found, ibid_error *err)
+static bool is_visited(const struct job *job, int64_t source_id)
+{
+    for (size_t i = 0; i < job->source_count; i++)
+        if (job->source_ids[i] == source_id)
+            return true;
+    return false;
+}
+
+/* The sources whose location begins that of the one at hand, the shortest first. */
+struct nest {
+    const struct place **places;
+    size_t depth;
+};
+
+/* The first of the nest, visited by the job, that the source goes into. */
+static ibid_code find_absorption(struct transaction *transaction, const struct job *job,
+                                 const struct nest *nest, const struct place *inner, struct arena *arena,
+                                 struct absorption *ret, bool *ret_found, ibid_error *err)
+{
+    *ret_found = false;
+    for (size_t i = 0; i < nest->depth && !*ret_found; i++) {
+        const struct place *outer = nest->places[i];
+        struct absorption absorption = {.from = inner->source->id, .into = outer->source->id};
+        if (!is_visited(job, absorption.into) || !covers(outer, inner, arena, &absorption.prefix))
+            continue;
+        TRY(source_is_alike(transaction, absorption.into, absorption.from, ret_found, err));
+        *ret = absorption;
+    }
+    return IBID_OK;
+}
+
+/* By connector and location, so that a source comes after all that may cover it. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct source *x = ((const struct place *)a)->source, *y = ((const struct place *)b)->source;
+    const int order = (x->connector_id > y->connector_id) - (x->connector_id < y->connector_id);
+    return order ? order : str_compare(x->location, y->location);
+}
+
+static ibid_code find_absorptions(const struct job *job, struct arena *arena, struct absorption **ret,
+                                  size_t *ret_count, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    struct source *sources, outer;
-    size_t count;
-    *ret_found = false;
+    struct source *sources;
+    size_t source_count, count = 0, found_count = 0;
     TRY(transaction_begin(job->ingest->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(source_list(transaction, arena, &sources, &count, err));
-    for (size_t i = 0; i < job->source_count; i++) {
-        TRY(source_load(transaction, job->source_ids[i], arena, &outer, err));
-        for (size_t j = 0; j < count; j++) {
-            *ret = (struct absorption){.from = sources[j].id, .into = outer.id};
-            if (!covers(&outer, &sources[j], arena, &ret->prefix))
-                continue;
-            TRY(source_is_alike(transaction, outer.id, sources[j].id, ret_found, err));
-            if (*ret_found)
-                return IBID_OK;
-        }
+    TRY(source_list(transaction, arena, &sources, &source_count, err));
+    struct place *places = ARENA_ARRAY(arena, struct place, source_count);
+    for (size_t i = 0; i < source_count; i++)
+        count += place_read(&sources[i], arena, &places[count]);
+    qsort(places, count, sizeof *places, compare_places);
+    struct absorption *absorptions = ARENA_ARRAY(arena, struct absorption, count);
+    struct nest nest = {.places = ARENA_ARRAY(arena, const struct place *, count)};
+    for (size_t i = 0; i < count; i++) {
+        bool found;
+        while (nest.depth && !may_cover(nest.places[nest.depth - 1]->source, places[i].source))
+            nest.depth--;
+        TRY(find_absorption(transaction, job, &nest, &places[i], arena, &absorptions[found_count], &found,
+                            err));
+        found_count += found;
+        nest.places[nest.depth++] = &places[i];
     }
+    *ret = absorptions;
+    *ret_count = found_count;
     return IBID_OK;
 }
 
@@ -160,14 +223,14 @@ static void drop_source(struct job *job, int64_t id)
 
 ibid_code absorb_sources(struct job *job, ibid_error *err)
 {
-    for (;;) {
-        AUTO_ARENA arena = ARENA_INIT;
-        struct absorption absorption;
-        bool found;
-        TRY(find_absorption(job, &arena, &absorption, &found, err));
-        if (!found)
-            return IBID_OK;
-        TRY(absorb(job->ingest->host, &absorption, &job->cancel, err));
-        drop_source(job, absorption.from);
+    AUTO_ARENA arena = ARENA_INIT;
+    struct absorption *absorptions;
+    size_t count;
+    TRY(find_absorptions(job, &arena, &absorptions, &count, err));
+    /* The innermost first: none goes into one that is gone. */
+    for (size_t i = count; i-- > 0;) {
+        TRY(absorb(job->ingest->host, &absorptions[i], &job->cancel, err));
+        drop_source(job, absorptions[i].from);
     }
+    return IBID_OK;
 }

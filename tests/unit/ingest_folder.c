@@ -646,6 +646,38 @@ static void a_folder_takes_in_those_that_lie_within_it(void **state)
     end_place(&place);
 }
 
+static void folders_within_folders_go_into_the_outermost(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_FREE char *outer = path_join(place.root, "outer");
+    AUTO_FREE char *middle = path_join(outer, "middle");
+    AUTO_FREE char *inner = path_join(middle, "inner");
+    AUTO_FREE char *beside = path_join(outer, "middle beside");
+    assert_ok(folder_make(inner, err));
+    assert_ok(folder_make(beside, err));
+    write_below(inner, "water.md", "# Water\n\nIt boils at 100 degrees.\n");
+    write_below(middle, "bread.txt", "To bake bread with rye flour, let the dough rest for a day.\n");
+    write_below(beside, "budget.txt", "Parliament adopted the annual budget on Thursday.\n");
+    int64_t sources[4];
+    const char *const folders[] = {inner, middle, beside, outer};
+    for (size_t i = 0; i < COUNT_OF(folders); i++)
+        sources[i] = source_of(&place, folders[i], NULL);
+    const struct ingest_request request = {.source_ids = sources, .source_count = COUNT_OF(sources)};
+    struct ingest *ingest = instance_ingest(place.instance);
+    int64_t run_id;
+    struct ingest_status status;
+    assert_ok(ingest_start(ingest, &request, &run_id, err));
+    assert_true(ingest_wait(ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(ingest, &status));
+    assert_counts(&status, 3, 0, 0, 0, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_false(has_source(&place, sources[i]));
+    assert_true(document_id(&place, sources[3], "middle/inner/water.md") != 0);
+    assert_true(document_id(&place, sources[3], "middle/bread.txt") != 0);
+    assert_true(document_id(&place, sources[3], "middle beside/budget.txt") != 0);
+    end_place(&place);
+}
+
 static void a_folder_for_other_readers_is_not_taken_in(void **state)
 {
     struct place place = new_place("hash");
@@ -710,6 +742,7 @@ int main(void)
         cmocka_unit_test(options_of_a_folder_are_kept_until_taken_away),
         cmocka_unit_test(a_folder_is_removed_with_its_documents),
         cmocka_unit_test(a_folder_takes_in_those_that_lie_within_it),
+        cmocka_unit_test(folders_within_folders_go_into_the_outermost),
         cmocka_unit_test(a_folder_for_other_readers_is_not_taken_in),
         cmocka_unit_test(a_folder_that_is_gone_loses_nothing),
     };
