@@ -1,4 +1,4 @@
-// The page: search, see passages with their places, open the originals, add documents.
+// The page: search, see passages with their places, open the originals, add and delete documents.
 // Text from documents enters the page by textContent alone, so nothing in a document can run here.
 "use strict";
 
@@ -104,6 +104,7 @@ function scoreOf(hit) {
     make("span", "band", words[hit.confidence_band]));
   score.append(make("span", "", `score ${(hit.score ?? 0).toFixed(3)}`));
   score.title = `score ${hit.score}, confidence ${hit.confidence}`;
+  score.append(removeButton({ id: hit.document_id, name: nameOf(hit), uploaded: hit.source_type === "upload" }));
   return score;
 }
 
@@ -114,6 +115,8 @@ function whyOf(hit) {
       list.append(make("div", "", make("dt", "", name.replace("_", " ")), make("dd", "", value.toFixed(3))));
   return make("div", "why", hit.explanation || "", list);
 }
+
+const nameOf = hit => hit.document_title || hit.path || `Document ${hit.document_id}`;
 
 async function openOriginal(hit) {
   const tab = window.open("", "_blank"); // now, while the click counts as the reader's wish
@@ -129,17 +132,73 @@ async function openOriginal(hit) {
 }
 
 function hitItem(hit, explain) {
-  const open = make("button", "", hit.document_title || hit.path || `Document ${hit.document_id}`);
+  const open = make("button", "", nameOf(hit));
   open.type = "button";
   open.addEventListener("click", () => openOriginal(hit));
-  return make("li", "hit", make("h2", "", open), placeOf(hit), markedPassage(hit), scoreOf(hit),
+  const item = make("li", "hit", make("h2", "", open), placeOf(hit), markedPassage(hit), scoreOf(hit),
     explain ? whyOf(hit) : null);
+  item.dataset.document = hit.document_id;
+  return item;
 }
 
 function notify(message, wrong) {
   element("notice").textContent = message || "";
   element("notice").hidden = !message;
   element("notice").classList.toggle("wrong", Boolean(wrong));
+}
+
+// ---- deleting ----
+
+// Asks before anything is lost; what that is depends on whose copy it is.
+function confirmRemoval(named) {
+  const dialog = element("removal");
+  element("removal-title").textContent = `Delete “${named.name}”?`;
+  element("removal-text").textContent = named.uploaded
+    ? "It was uploaded: its only copy here goes, too. This cannot be undone."
+    : "It leaves the index. The file stays in its folder, and is indexed again when it changes.";
+  dialog.returnValue = ""; // Escape would leave the answer before
+  dialog.showModal();
+  return new Promise(resolve => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "delete"), { once: true });
+  });
+}
+
+// The outcome stands wherever the document stood; the focus stays at its place.
+function showRemoved(named, pressed) {
+  const mine = pressed.closest("[data-document]");
+  for (const item of document.querySelectorAll(`[data-document="${named.id}"]`)) {
+    const gone = make("p", "gone", `Deleted: ${named.name}`);
+    gone.tabIndex = -1;
+    item.replaceChildren(gone);
+    if (item.classList.contains("hit")) shown--; // the server's next page begins one earlier
+    if (item === mine) gone.focus();
+  }
+}
+
+async function remove(named, pressed) {
+  const item = pressed.closest("[data-document]");
+  if (pressed.ariaBusy === "true" || !await confirmRemoval(named)) return;
+  item.querySelector(".notice")?.remove();
+  pressed.ariaBusy = "true";
+  try {
+    await ask("DELETE", `/api/v1/documents/${named.id}`);
+    showRemoved(named, pressed);
+    showHoldings();
+  } catch (error) {
+    pressed.ariaBusy = null;
+    const problem = make("p", "notice wrong", `Not deleted: ${error.message}`);
+    problem.setAttribute("role", "alert");
+    item.append(problem);
+  }
+}
+
+// `named`: { id, name, uploaded } of a document; the button stands in an element with its data-document.
+function removeButton(named) {
+  const button = make("button", "remove", "Delete…");
+  button.type = "button";
+  button.ariaLabel = `Delete ${named.name}…`;
+  button.addEventListener("click", () => remove(named, button));
+  return button;
 }
 
 // ---- searching ----
@@ -240,7 +299,9 @@ async function upload(files) {
       const answer = await ask("POST", `/api/v1/documents?wait=${UPLOAD_WAIT}`, body);
       const made = answer.documents[0];
       const reason = made.reason ? ` (${made.reason})` : "";
-      line.textContent = `${file.name}: ${made.processing_state === "completed" ? "indexed" : made.processing_state}${reason}`;
+      line.dataset.document = made.id;
+      line.replaceChildren(`${file.name}: ${made.processing_state === "completed" ? "indexed" : made.processing_state}${reason} `,
+        removeButton({ id: made.id, name: file.name, uploaded: true }));
     } catch (error) {
       line.textContent = `${file.name}: ${error.message}`;
     }

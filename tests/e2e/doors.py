@@ -19,6 +19,8 @@ import tempfile
 import threading
 import time
 
+import browser
+
 PROGRAM = os.path.abspath(sys.argv[1])
 EXAMPLE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 WAIT = 60  # seconds: the longest anything here may take; sanitizers are slow
@@ -704,22 +706,66 @@ def test_many_clients_at_once():
     assert not failures, failures[0]
 
 
+def on_the_page(query):
+    return browser.Browser(f"{server.url}/#token={server.token}&q={query}&mode=keyword", WAIT)
+
+
 def test_page_in_a_browser():
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not browser:
+    if not browser.PROGRAM:
         return "no chromium here"
-    address = f"{server.url}/#token={server.token}&q=evil&mode=keyword"
-    with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-             f"--user-data-dir={profile}", "--virtual-time-budget=15000", "--dump-dom", address],
-            capture_output=True, text=True, timeout=WAIT)
-    page = done.stdout
-    assert '<li class="hit">' in page and "<mark>evil</mark>" in page, page[-3000:]
-    assert "&lt;b&gt;evil.md" in page and "pwned" not in page, page
-    assert not re.search(r"<img|<script(?! src=\"/app.js\")", page)
-    assert server.token not in page
+    with on_the_page("evil") as page:
+        page.wait_for("document.querySelector('.hit')")
+        html = page.value("document.documentElement.outerHTML")
+    assert "<mark>evil</mark>" in html and "&lt;b&gt;evil.md" in html and "pwned" not in html, html
+    assert not re.search(r"<img|<script(?! src=\"/app.js\")", html)
+    assert server.token not in html
+    return None
+
+
+def test_page_deletes_documents_by_keyboard():
+    if not browser.PROGRAM:
+        return "no chromium here"
+    added = root / "axolotl.txt"
+    added.write_text("the axolotl stays young")
+
+    def ask_to_delete():
+        page.press_until("Tab", "document.activeElement.closest('.hit') && document.activeElement.matches('.remove')")
+        page.press("Enter")
+        page.wait_for("document.querySelector('#removal').open")
+        return page.value("document.querySelector('#removal').innerText")
+
+    with on_the_page("walrus") as page:
+        page.wait_for("document.querySelector('.hit')")
+        assert "The file stays in its folder" in ask_to_delete()
+        page.press("Escape")
+        ask_to_delete()
+        page.press("Enter")  # on "Keep", where the focus is
+        page.wait_for("!document.querySelector('#removal').open && document.activeElement.matches('.remove')")
+        server_has = server.ask("POST", "/api/v1/search", {"query": "walrus", "mode": "keyword"})["hits"]
+        assert [hit["path"] for hit in server_has] == ["walrus.txt"]
+    with on_the_page("axolotl") as page:
+        page.wait_for("document.querySelector('#summary').innerText === 'Nothing found.'")
+        page.choose_file("#files", added)
+        page.wait_for("document.querySelector('#uploads').innerText.includes('axolotl.txt: indexed')")
+        page.value("document.querySelector('#query').focus()")
+        page.press("Enter")
+        page.wait_for("document.querySelector('.hit')")
+        assert "its only copy here goes" in ask_to_delete()
+        page.press("Tab")
+        page.press("Enter")  # on "Delete"
+        page.wait_for("document.querySelector('#results').innerText === 'Deleted: axolotl.txt'")
+        assert page.value("document.querySelector('#uploads').innerText") == "Deleted: axolotl.txt"
+        assert page.value("document.activeElement.closest('#results') !== null")
+        assert server.ask("POST", "/api/v1/search", {"query": "axolotl", "mode": "keyword"})["hits"] == []
+        page.choose_file("#files", added)
+        page.wait_for("document.querySelector('#uploads').innerText.includes('axolotl.txt: indexed')")
+        made = server.ask("GET", "/api/v1/documents?title=axolotl")["documents"][0]["id"]
+        server.ask("DELETE", f"/api/v1/documents/{made}", status=200)
+        page.value("document.querySelector('#uploads .remove').focus()")
+        page.press("Enter")
+        page.press("Tab")
+        page.press(" ")
+        page.wait_for(f"document.querySelector('#uploads [role=alert]')?.innerText === \"Not deleted: there is no document '{made}'\"")
     return None
 
 
