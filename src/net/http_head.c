@@ -209,6 +209,19 @@ static bool read_expectation(const struct http_head *head, struct refusal *refus
     return true;
 }
 
+/* What decides who asks and what for: two of them could be read differently by what stands in front. */
+static bool check_others(const struct http_head *head, struct refusal *refusal)
+{
+    static const char *const names[] = {"Authorization", "Content-Type", "Range"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        bool present;
+        struct str value;
+        if (!single(head, names[i], &present, &value, refusal))
+            return false;
+    }
+    return true;
+}
+
 /* All lines of a head that has arrived whole. */
 static bool read_lines(struct str rest, struct arena *arena, struct http_head *head, struct refusal *refusal)
 {
@@ -226,7 +239,7 @@ static bool read_lines(struct str rest, struct arena *arena, struct http_head *h
     }
     head->headers = (struct http_headers){headers, count};
     return refusal->status == 0 && read_host(head, arena, refusal) && read_framing(head, refusal) &&
-           read_expectation(head, refusal);
+           read_expectation(head, refusal) && check_others(head, refusal);
 }
 
 /* Bytes up to and with the empty line; 0 while it has not come. A bare LF counts as a line end here, so that

@@ -37,6 +37,7 @@ enum http_head_state { HEAD_COMPLETE, HEAD_INCOMPLETE, HEAD_REFUSED };
  * Refused: line ends but CRLF, control characters, NUL, folded lines, header names that are no tokens
  * (with a space before the colon, say), any request target but one that begins with '/', a missing, doubled
  * or malformed Host, a doubled or malformed Content-Length, any Transfer-Encoding but one that is
- * exactly `chunked`, and that together with Content-Length or in HTTP/1.0. */
+ * exactly `chunked`, and that together with Content-Length or in HTTP/1.0; Authorization, Content-Type, Range
+ * and Expect given more than once. */
 enum http_head_state http_head_parse(struct str bytes, struct arena *arena, struct http_head *ret,
                                      int *ret_status, ibid_error *err);

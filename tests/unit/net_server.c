@@ -313,6 +313,14 @@ static const struct {
     {"GET / HTTP/1.1\r\nHost: localhost, evil\r\n\r\n", 400},
     {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400},
     {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400},
+    {"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n", 400},
+    {"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nX: y\r\nauthorization: Bearer "
+     "b\r\n\r\n",
+     400},
+    {"GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1\r\nRange: bytes=0-9\r\n\r\n", 400},
+    {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Type: application/json\r\n"
+     "Content-Length: 5\r\n\r\nhello",
+     400},
     {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5, 5\r\n\r\nhello", 400},
     {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\nhello", 400},
     {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\nhello", 400},
