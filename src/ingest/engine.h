@@ -26,7 +26,8 @@ struct ingest {
     pthread_rwlock_t uploading;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t ended;
-    struct job *job; /* the last run; NULL before the first */
+    struct job *job;      /* the last run; NULL before the first */
+    struct job *starting; /* a run that is not in the records yet: no other one may start */
     bool running;
     bool removing; /* a source: no run may start */
     bool joinable; /* `thread` has not been joined */
@@ -41,6 +42,9 @@ void job_free(struct job *take_job);
 
 /* run.c: whether a run is under way. */
 bool ingest_is_running(struct ingest *ingest);
+
+/* run.c; under the lock: IBID_ECONFLICT while there is a run, or a source is being removed. */
+ibid_code ingest_check_idle(const struct ingest *ingest, ibid_error *err) MUST_CHECK;
 
 /* source_find.c: a source that lies in one of the job's goes into it, so that no file is two documents. The
  * job loses those that are gone then. */

@@ -9,14 +9,9 @@ enum { REMOVE_BATCH = 64 }; /* documents in one transaction: others may write in
 
 static ibid_code begin(struct ingest *ingest, ibid_error *err)
 {
-    ibid_code code = IBID_OK;
     pthread_mutex_lock(&ingest->lock);
-    if (ingest->running)
-        code = fail(err, IBID_ECONFLICT, "indexing run %lld is under way: stop it first",
-                    (long long)ingest->job->run_id);
-    else if (ingest->removing)
-        code = fail(err, IBID_ECONFLICT, "a source is being removed");
-    else
+    const ibid_code code = ingest_check_idle(ingest, err);
+    if (code == IBID_OK)
         ingest->removing = true;
     pthread_mutex_unlock(&ingest->lock);
     return code;

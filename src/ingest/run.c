@@ -211,41 +211,70 @@ void job_free(struct job *job)
     free(job);
 }
 
-static ibid_code start_locked(struct ingest *ingest, const struct ingest_request *request, ibid_error *err)
+ibid_code ingest_check_idle(const struct ingest *ingest, ibid_error *err)
 {
     if (ingest->running)
-        return fail(err, IBID_ECONFLICT, "indexing run %lld is under way", (long long)ingest->job->run_id);
-    if (ingest->removing)
-        return fail(err, IBID_ECONFLICT, "a source is being removed");
-    struct job *job = xcalloc(1, sizeof *job);
-    job->ingest = ingest;
-    job->kind = request->kind;
-    job->force = request->force;
-    progress_init(&job->progress);
-    const ibid_code code = note_start(ingest, request, job, err);
-    if (code != IBID_OK) {
-        job_free(job);
-        return code;
-    }
-    job->progress.status.run_id = job->run_id;
+        return fail(err, IBID_ECONFLICT, "indexing run %lld is under way: wait for it or stop it",
+                    (long long)ingest->job->run_id);
+    if (ingest->starting)
+        return fail(err, IBID_ECONFLICT, "an indexing run is being started");
+    return ingest->removing ? fail(err, IBID_ECONFLICT, "a source is being removed") : IBID_OK;
+}
+
+/* From here on there is a run: it can be waited for and canceled. */
+static ibid_code reserve(struct ingest *ingest, struct job *job, ibid_error *err)
+{
+    pthread_mutex_lock(&ingest->lock);
+    const ibid_code code = ingest_check_idle(ingest, err);
+    if (code == IBID_OK)
+        ingest->starting = job;
+    pthread_mutex_unlock(&ingest->lock);
+    return code;
+}
+
+static void give_up(struct ingest *ingest)
+{
+    pthread_mutex_lock(&ingest->lock);
+    ingest->starting = NULL;
+    pthread_cond_broadcast(&ingest->ended);
+    pthread_mutex_unlock(&ingest->lock);
+}
+
+static void begin(struct ingest *ingest, struct job *take_job)
+{
+    pthread_mutex_lock(&ingest->lock);
     if (ingest->joinable)
         pthread_join(ingest->thread, NULL);
     job_free(ingest->job);
-    ingest->job = job;
+    ingest->starting = NULL;
+    ingest->job = take_job;
     ingest->running = ingest->joinable = true;
-    thread_start(&ingest->thread, "ibid-run", run_job, job);
-    return IBID_OK;
+    thread_start(&ingest->thread, "ibid-run", run_job, take_job);
+    pthread_mutex_unlock(&ingest->lock);
 }
 
 ibid_code ingest_start(struct ingest *ingest, const struct ingest_request *request, int64_t *ret_run_id,
                        ibid_error *err)
 {
-    pthread_mutex_lock(&ingest->lock);
-    const ibid_code code = start_locked(ingest, request, err);
-    if (code == IBID_OK)
-        *ret_run_id = ingest->job->run_id;
-    pthread_mutex_unlock(&ingest->lock);
-    return code;
+    struct job *job = xcalloc(1, sizeof *job);
+    job->ingest = ingest;
+    job->kind = request->kind;
+    job->force = request->force;
+    progress_init(&job->progress);
+    ibid_code code = reserve(ingest, job, err);
+    if (code == IBID_OK) {
+        /* Others may be writing for long: nobody who asks for the status waits for that. */
+        code = note_start(ingest, request, job, err);
+        if (code != IBID_OK)
+            give_up(ingest);
+    }
+    if (code != IBID_OK) {
+        job_free(job);
+        return code;
+    }
+    *ret_run_id = job->progress.status.run_id = job->run_id;
+    begin(ingest, job);
+    return IBID_OK;
 }
 
 bool ingest_status(struct ingest *ingest, struct ingest_status *ret)
@@ -258,12 +287,17 @@ bool ingest_status(struct ingest *ingest, struct ingest_status *ret)
     return any;
 }
 
+static bool has_run(const struct ingest *ingest)
+{
+    return ingest->starting || ingest->running;
+}
+
 bool ingest_wait(struct ingest *ingest, int64_t deadline_us)
 {
     pthread_mutex_lock(&ingest->lock);
-    while (ingest->running && condition_wait_until(&ingest->ended, &ingest->lock, deadline_us))
+    while (has_run(ingest) && condition_wait_until(&ingest->ended, &ingest->lock, deadline_us))
         ;
-    const bool over = !ingest->running;
+    const bool over = !has_run(ingest);
     pthread_mutex_unlock(&ingest->lock);
     return over;
 }
@@ -271,7 +305,7 @@ bool ingest_wait(struct ingest *ingest, int64_t deadline_us)
 bool ingest_is_running(struct ingest *ingest)
 {
     pthread_mutex_lock(&ingest->lock);
-    const bool running = ingest->running;
+    const bool running = has_run(ingest);
     pthread_mutex_unlock(&ingest->lock);
     return running;
 }
@@ -279,6 +313,8 @@ bool ingest_is_running(struct ingest *ingest)
 void ingest_cancel(struct ingest *ingest)
 {
     pthread_mutex_lock(&ingest->lock);
+    if (ingest->starting)
+        atomic_store(&ingest->starting->cancel, true);
     if (ingest->running) {
         atomic_store(&ingest->job->cancel, true);
         if (ingest->pipeline)

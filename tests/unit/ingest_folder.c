@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "ingest/run.h"
 #include "ingest/upload.h"
 #include "instance/instance.h"
@@ -377,6 +378,57 @@ static void one_run_at_a_time(void **state)
     end_place(&place);
 }
 
+/* A run that is being started while others write. */
+struct start {
+    struct place *place;
+    pthread_t thread;
+    int64_t run_id;
+    ibid_code code;
+};
+
+static void *start_run(void *argument)
+{
+    struct start *start = argument;
+    const struct ingest_request request = {.source_ids = &start->place->source_id, .source_count = 1};
+    start->code = ingest_start(instance_ingest(start->place->instance), &request, &start->run_id, NULL);
+    return NULL;
+}
+
+static void nobody_waits_for_a_run_that_waits_to_start(void **state)
+{
+    struct place place = new_place("hash");
+    struct start start = {.place = &place};
+    struct ingest *ingest = instance_ingest(place.instance);
+    struct ingest_status status;
+    struct source_removal removal;
+    struct transaction *transaction;
+    int64_t run_id;
+    write_examples(&place);
+    assert_ok(transaction_begin(instance_metadata(place.instance), TRANSACTION_WRITE, &transaction, err));
+    thread_start(&start.thread, "test-start", start_run, &start);
+    while (ingest_wait(ingest, clock_monotonic_us() + 1000))
+        ;
+    assert_false(ingest_status(ingest, &status));
+    const struct ingest_request request = {.source_ids = &place.source_id, .source_count = 1};
+    assert_int_equal(ingest_start(ingest, &request, &run_id, NULL), IBID_ECONFLICT);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, &removal, NULL), IBID_ECONFLICT);
+    ingest_cancel(ingest);
+    transaction_rollback(transaction);
+    pthread_join(start.thread, NULL);
+    assert_int_equal(start.code, IBID_OK);
+    assert_true(ingest_wait(ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(ingest, &status));
+    assert_int_equal(status.run_id, start.run_id);
+    assert_int_equal(status.state, RUN_CANCELED);
+    const int64_t nowhere = 1 << 30;
+    const struct ingest_request wrong = {.source_ids = &nowhere, .source_count = 1};
+    assert_int_equal(ingest_start(ingest, &wrong, &run_id, NULL), IBID_ENOTFOUND);
+    assert_true(ingest_wait(ingest, 0));
+    status = run(&place);
+    assert_counts(&status, 3, 0, 0, 0, 0);
+    end_place(&place);
+}
+
 static const struct principal owner = {
     .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
 
@@ -734,6 +786,7 @@ int main(void)
         cmocka_unit_test(without_a_model_words_are_found_and_vectors_come_later),
         cmocka_unit_test(a_long_document_is_stored_in_parts_and_shown_whole),
         cmocka_unit_test(one_run_at_a_time),
+        cmocka_unit_test(nobody_waits_for_a_run_that_waits_to_start),
         cmocka_unit_test(uploads_are_kept_replaced_and_removed),
         cmocka_unit_test(verify_looks_at_the_bytes_of_uploads),
         cmocka_unit_test(names_of_uploads_are_checked),
