@@ -33,7 +33,7 @@ struct uploads {
     bool started;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t came;
-    int64_t *waiting; /* document ids */
+    int64_t *waiting; /* document ids; one that waits for several reasons is there several times */
     size_t count, capacity;
     size_t taken; /* ids in the thread's hands */
     bool closed;
@@ -52,11 +52,29 @@ struct round {
     bool vectors; /* embed what was published without vectors */
 };
 
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ascending, each once: what waits for several reasons is read once, and never by two threads at a time. */
+static size_t sort_ids(int64_t *ids, size_t count)
+{
+    size_t kept = 0;
+    if (count)
+        qsort(ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || ids[i] != ids[kept - 1])
+            ids[kept++] = ids[i];
+    return kept;
+}
+
 static void take_waiting_locked(struct uploads *uploads, struct round *round)
 {
     free(round->ids);
     round->ids = uploads->waiting;
-    round->count = uploads->taken = uploads->count;
+    round->count = uploads->taken = sort_ids(uploads->waiting, uploads->count);
     uploads->waiting = NULL;
     uploads->count = uploads->capacity = 0;
 }

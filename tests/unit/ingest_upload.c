@@ -37,6 +37,7 @@ struct bench {
     _Atomic bool no_embedder; /* likewise embedded */
     bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
     _Atomic int writes;
+    _Atomic int fetches;             /* of bytes that are kept */
     int uploads;                     /* each has its number in its metadata */
     _Atomic int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
     const char *_Atomic replacement; /* comes as new bytes of "notes.txt" when its old ones are fetched */
@@ -83,6 +84,7 @@ static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, 
 {
     struct bench *bench = bench_of(store);
     const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), hash, verify, ret_fd, err);
+    bench->fetches++;
     /* Several threads fetch: one of them takes what is to happen. */
     const char *replacement = atomic_exchange(&bench->replacement, NULL);
     const int64_t canceled = atomic_exchange(&bench->cancel_over, 0);
@@ -434,6 +436,21 @@ static void what_could_not_be_read_is_read_when_it_can_be(void **state)
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
 }
 
+static void what_waits_for_several_reasons_is_read_once(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    atomic_store(&bench->no_pool, true);
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    for (int i = 0; i < 3; i++)
+        assert_ok(ingest_retry(bench->ingest, id, err));
+    atomic_store(&bench->no_pool, false);
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    ingest_close(bench->ingest); /* nobody works on it any more */
+    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    assert_int_equal(bench->fetches, 1);
+}
+
 static void what_was_published_without_vectors_gets_them(void **state)
 {
     struct bench *bench = *state;
@@ -550,6 +567,7 @@ int main(void)
         TEST(bytes_that_another_upload_waits_with_are_kept),
         TEST(bytes_of_a_refused_upload_go),
         TEST(what_could_not_be_read_is_read_when_it_can_be),
+        TEST(what_waits_for_several_reasons_is_read_once),
         TEST(what_was_published_without_vectors_gets_them),
         TEST(what_a_canceled_retry_leaves_is_read),
         TEST(only_so_many_wait),
