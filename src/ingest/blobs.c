@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "ingest/engine.h"
 #include "records/document.h"
 #include "records/sweep.h"
@@ -130,16 +131,20 @@ ibid_code ingest_drop_orphans(struct ingest *ingest, ibid_error *err)
     return check_all(&check, false, err);
 }
 
-ibid_code ingest_drop_blob(struct ingest *ingest, const struct sha256 *sha256, ibid_error *err)
+static ibid_code drop_unwanted(struct ingest_host *host, const struct sha256 *sha256, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    bool wanted = true;
+    bool wanted;
+    TRY(transaction_begin(host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(blob_is_wanted(transaction, sha256, &wanted, err));
+    return wanted ? IBID_OK : blob_store_remove(host->blobs, sha256, err);
+}
+
+void ingest_drop_blob(struct ingest *ingest, const struct sha256 *sha256)
+{
+    ibid_error error;
     pthread_rwlock_wrlock(&ingest->uploading);
-    ibid_code code = transaction_begin(ingest->host->metadata, TRANSACTION_READ, &transaction, err);
-    if (code == IBID_OK)
-        code = blob_is_wanted(transaction, sha256, &wanted, err);
-    if (code == IBID_OK && !wanted)
-        code = blob_store_remove(ingest->host->blobs, sha256, err);
+    if (drop_unwanted(ingest->host, sha256, &error) != IBID_OK)
+        log_warning("bytes of no document stay until 'ibid verify --repair': %s", error.message);
     pthread_rwlock_unlock(&ingest->uploading);
-    return code;
 }

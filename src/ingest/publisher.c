@@ -282,12 +282,11 @@ static void count_task(struct progress *progress, const struct task *task, int64
 }
 
 /* The bytes that an upload had before. */
-static ibid_code drop_old_bytes(struct pipeline *pipeline, const struct task *task, ibid_error *err)
+static void drop_old_bytes(struct pipeline *pipeline, const struct task *task)
 {
-    if (task->fate != TASK_PUBLISH || !is_upload(task) || !task->document.has_sha256 ||
-        sha256_equal(&task->document.sha256, &task->sha256))
-        return IBID_OK;
-    return ingest_drop_blob(pipeline->ingest, &task->document.sha256, err);
+    if (task->fate == TASK_PUBLISH && is_upload(task) && task->document.has_sha256 &&
+        !sha256_equal(&task->document.sha256, &task->sha256))
+        ingest_drop_blob(pipeline->ingest, &task->document.sha256);
 }
 
 /* A group fails as a whole; then each of its tasks is tried alone, and the one that spoils it is the failure
@@ -324,8 +323,7 @@ static void publish_group(struct pipeline *pipeline, struct group *group)
         if (code == IBID_OK) {
             group->tasks[i]->committed = true;
             count_task(pipeline->progress, group->tasks[i], group->pending[i]);
-            if (drop_old_bytes(pipeline, group->tasks[i], &error) != IBID_OK)
-                pipeline_fail(pipeline, &error);
+            drop_old_bytes(pipeline, group->tasks[i]);
         }
         pipeline_finish(pipeline, group->tasks[i]);
     }

@@ -489,14 +489,6 @@ static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *
     return transaction_commit(transaction_take(&transaction), err);
 }
 
-/* Bytes of no document are no failure of the upload: where they cannot be removed, verify finds them. */
-static void drop_bytes(struct ingest *ingest, const struct sha256 *sha256)
-{
-    ibid_error error;
-    if (ingest_drop_blob(ingest, sha256, &error) != IBID_OK)
-        log_warning("bytes of no document stay until 'ibid verify --repair': %s", error.message);
-}
-
 ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *upload, int64_t *ret_document_id,
                         bool *ret_replaced, ibid_error *err)
 {
@@ -513,12 +505,12 @@ ibid_code ingest_upload(struct ingest *ingest, const struct ingest_upload *uploa
         code = note_upload(ingest, upload, &sha256, size, &noted, err);
     pthread_rwlock_unlock(&ingest->uploading);
     if (kept && code != IBID_OK)
-        drop_bytes(ingest, &sha256);
+        ingest_drop_blob(ingest, &sha256);
     TRY(code);
     enqueue(ingest->uploads, noted.id);
     /* Other bytes may have been waiting, which nobody looks at any more. */
     if (noted.before.has_sha256)
-        drop_bytes(ingest, &noted.before.sha256);
+        ingest_drop_blob(ingest, &noted.before.sha256);
     *ret_document_id = noted.id;
     *ret_replaced = noted.replaced;
     return IBID_OK;
@@ -582,7 +574,7 @@ ibid_code ingest_remove(struct ingest *ingest, int64_t document_id, struct remov
     TRY(transaction_commit(transaction_take(&transaction), err));
     ingest->host->committed(ingest->host);
     for (size_t i = 0; i < removal.blob_count; i++)
-        TRY(ingest_drop_blob(ingest, &removal.blobs[i], err));
+        ingest_drop_blob(ingest, &removal.blobs[i]);
     *ret = removal;
     return IBID_OK;
 }

@@ -37,6 +37,7 @@ struct bench {
     _Atomic bool no_embedder; /* likewise embedded */
     bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
     _Atomic int writes;
+    _Atomic bool no_removal;         /* of bytes that are kept */
     _Atomic int fetches;             /* of bytes that are kept */
     int uploads;                     /* each has its number in its metadata */
     _Atomic int64_t cancel_over;     /* when its bytes are fetched the run under way is canceled; or 0 */
@@ -97,7 +98,10 @@ static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, 
 
 static ibid_code remove_blob(struct blob_store *store, const struct sha256 *hash, ibid_error *err)
 {
-    return blob_store_remove(instance_blobs(bench_of(store)->instance), hash, err);
+    struct bench *bench = bench_of(store);
+    if (atomic_load(&bench->no_removal))
+        return fail(err, IBID_EIO, "the test lets nothing be removed");
+    return blob_store_remove(instance_blobs(bench->instance), hash, err);
 }
 
 static ibid_code list_blobs(struct blob_store *store,
@@ -422,6 +426,28 @@ static void bytes_of_a_refused_upload_go(void **state)
     assert_true(is_kept(bench, "Somebody's."));
 }
 
+static void what_is_done_is_done_whether_its_bytes_can_be_removed_or_not(void **state)
+{
+    struct bench *bench = *state;
+    AUTO_ARENA arena = ARENA_INIT;
+    struct str text;
+    struct removal removal = {0};
+    size_t findings = 0;
+    const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
+    assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
+    atomic_store(&bench->no_removal, true);
+    bring(bench, "notes.txt", "Remember the bread.");
+    assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
+    assert_true(str_is(text, "Remember the bread."));
+    assert_ok(ingest_remove(bench->ingest, id, &removal, err));
+    assert_true(removal.rows > 0);
+    assert_int_equal(count_blobs(bench), 2);
+    atomic_store(&bench->no_removal, false);
+    assert_ok(ingest_check_blobs(bench->ingest, true, NULL, note_finding, &findings, err));
+    assert_int_equal(findings, 2);
+    assert_int_equal(count_blobs(bench), 0);
+}
+
 /* ---- taken up again ---- */
 
 static void what_could_not_be_read_is_read_when_it_can_be(void **state)
@@ -566,6 +592,7 @@ int main(void)
         TEST(bytes_of_a_failed_replacement_are_kept),
         TEST(bytes_that_another_upload_waits_with_are_kept),
         TEST(bytes_of_a_refused_upload_go),
+        TEST(what_is_done_is_done_whether_its_bytes_can_be_removed_or_not),
         TEST(what_could_not_be_read_is_read_when_it_can_be),
         TEST(what_waits_for_several_reasons_is_read_once),
         TEST(what_was_published_without_vectors_gets_them),
