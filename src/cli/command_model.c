@@ -61,38 +61,55 @@ const struct command command_model_list = {
 
 /* ---- pull ---- */
 
-static void show_pull(struct progress *progress, const json_t *job, double *speed, int64_t started)
+/* What has come from the source being tried, in MB: what was here before, or came from another, says nothing
+ * about its speed. */
+struct pull_view {
+    struct progress progress;
+    char source[128];
+    double begun_at, last;
+    int64_t since;
+};
+
+static void show_pull(struct pull_view *view, const json_t *job)
 {
     const double megabyte = 1024.0 * 1024.0, done = member_real(job, "done_bytes") / megabyte;
     const double total = member_real(job, "total_bytes") / megabyte;
-    const double seconds = (double)(clock_monotonic_us() - started) / (double)SECOND_US;
-    *speed = seconds > 1 ? done / seconds : (double)NAN;
+    const int64_t now = clock_monotonic_us();
+    if (!str_is(member_text(job, "source"), view->source) || done < view->last) {
+        snprintf(view->source, sizeof view->source, "%s", member_string(job, "source"));
+        view->begun_at = done;
+        view->since = now;
+    }
+    view->last = done;
+    const double came = done - view->begun_at, seconds = (double)(now - view->since) / (double)SECOND_US;
+    const double speed = came >= 1 && seconds > 1 ? came / seconds : (double)NAN;
+    AUTO_BUFFER note = BUFFER(1024);
+    buffer_printf(&note, "from %s", view->source);
     const struct progress_state state = {
         .what = "MB",
         .done = done,
         .total = total,
-        .per_second = *speed,
-        .seconds_left = *speed > 0 ? (total - done) / *speed : (double)NAN,
-        .note = member_string(job, "source"),
+        .per_second = speed,
+        .seconds_left = (total - done) / speed,
+        .note = *view->source ? note.data : NULL,
     };
-    progress_show(progress, &state);
+    progress_show(&view->progress, &state);
 }
 
 static ibid_code wait_for_pull(struct invocation *invocation, json_t **ret, ibid_error *err)
 {
-    struct progress progress = {.terminal = &invocation->terminal, .quiet = invocation->global.quiet};
-    const int64_t started = clock_monotonic_us();
+    struct pull_view view = {
+        .progress = {.terminal = &invocation->terminal, .quiet = invocation->global.quiet}};
     bool canceled = false;
-    double speed;
     for (;;) {
         json_t *job = NULL, *answer = NULL;
         TRY(door_call(invocation->door, "GET", "/api/v1/models/pull", NULL, &job, err));
         if (!str_is(member_text(job, "state"), "running")) {
-            progress_clear(&progress);
+            progress_clear(&view.progress);
             *ret = job;
             return IBID_OK;
         }
-        show_pull(&progress, job, &speed, started);
+        show_pull(&view, job);
         json_decref(job);
         if (!canceled && atomic_load(invocation->cancel)) {
             canceled = true;

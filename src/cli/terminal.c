@@ -280,7 +280,7 @@ static void append_numbers(struct buffer *out, const struct progress_state *stat
         buffer_append_string(out, done);
     if (*state->what)
         buffer_printf(out, " %s", state->what);
-    if (isfinite(state->per_second) && state->per_second > 0)
+    if (isfinite(state->per_second) && state->per_second >= 0.05) /* less would be shown as none */
         buffer_printf(out, state->per_second < 10 ? ", %.1f/s" : ", %.0f/s", state->per_second);
     if (isfinite(state->seconds_left) && state->seconds_left >= 1)
         buffer_printf(out, ", %s left", format_seconds(floor(state->seconds_left), left));

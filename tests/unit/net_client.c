@@ -164,9 +164,11 @@ static void urls_are_taken_apart(void **state)
     struct url url;
     assert_ok(url_parse("HTTPS://Example.ORG/a/b?token=secret#x", &arena, &url, err));
     assert_true(url.https && url.port == 443 && str_is(url.host, "example.org"));
-    assert_string_equal(url.place, "https://example.org:443/a/b");
+    assert_string_equal(url.place, "https://example.org/a/b");
     assert_ok(url_parse("http://[::1]:8080", &arena, &url, err));
     assert_true(str_is(url.host, "::1") && url.port == 8080);
+    assert_string_equal(url.origin, "http://[::1]:8080");
+    assert_string_equal(url.place, "http://[::1]:8080/");
     static const char *const wrong[] = {"",
                                         "example.org/x",
                                         "ftp://example.org",
@@ -475,8 +477,9 @@ static void limits_end_a_call(void **state)
     raise_on_request(fixture, NULL);
     request = (struct http_request){.url = url_of(&arena, fixture, "/break")};
     assert_int_equal(http_client_send(client, &request, &arena, &response, &why), IBID_EUPSTREAM);
-    request = (struct http_request){.url = "http://127.0.0.1:1/"};
+    request = (struct http_request){.url = "http://127.0.0.1:1/a/b"};
     assert_int_equal(http_client_send(client, &request, &arena, &response, &why), IBID_EUNAVAILABLE);
+    assert_string_equal(why.message, "cannot connect to http://127.0.0.1:1: Connection refused");
     http_client_free(client);
 }
 

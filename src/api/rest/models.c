@@ -219,7 +219,9 @@ ibid_code handle_model_pull(struct rest_call *call, struct http_reply *reply, ib
     job->mirror = copy_or_null(parameters->mirror);
     job->cache_folder = models_folder(call);
     job->force = parameters->force;
-    job->done = job->total = 0;
+    job->done = 0;
+    job->total = entry->size;
+    job->source[0] = '\0';
     job->state = JOB_RUNNING;
     atomic_store(&job->cancel, false);
     job->has_thread = true;

