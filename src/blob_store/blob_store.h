@@ -27,7 +27,8 @@ struct blob_store_ops {
     ibid_code (*open)(const char *folder, const void *options, struct blob_store **ret, ibid_error *err);
     void (*close)(struct blob_store *take_store);
     /* Stores what `fd` (borrowed, read from its start) holds under its SHA-256; durable on return. Putting the same
-     * bytes again is fine. IBID_ETOOBIG above `limit` bytes. */
+     * bytes again is fine. A file without name (O_TMPFILE) may become the blob itself: nobody writes to it after
+     * that. IBID_ETOOBIG above `limit` bytes. */
     ibid_code (*put)(struct blob_store *store, int fd, int64_t limit, struct sha256 *ret_hash, int64_t *ret_size,
                      ibid_error *err);
     /* A descriptor to read the bytes from, the caller's to close(). IBID_ENOTFOUND; IBID_ECORRUPT when

@@ -1,8 +1,10 @@
 /* Blobs as files below a folder of this machine: ab/abcdef... by their SHA-256. A blob is written beside its
- * place, synced and renamed, so that what stands at a name has always been whole. */
+ * place, synced and renamed, so that what stands at a name has always been whole. A file without name on the
+ * same disk, as uploads are received in, is not written again: it gets the name. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ enum { PIECE_SIZE = 256 * 1024 };
 struct local_store {
     struct blob_store base;
     char *folder;
+    _Atomic unsigned long links; /* made so far */
 };
 
 static const struct option no_options[] = {OPTION_END};
@@ -63,7 +66,8 @@ static void local_close(struct blob_store *base)
 
 /* ---- putting ---------------------------------------------------------------------------------- */
 
-static ibid_code copy_and_hash(int from, int to, int64_t limit, struct sha256_state *state, int64_t *ret_size,
+/* Feeds the hash with what `from` holds, and copies it to `to` if that is another one. */
+static ibid_code hash_and_copy(int from, int to, int64_t limit, struct sha256_state *state, int64_t *ret_size,
                                ibid_error *err)
 {
     AUTO_FREE char *piece = xmalloc(PIECE_SIZE);
@@ -81,7 +85,8 @@ static ibid_code copy_and_hash(int from, int to, int64_t limit, struct sha256_st
             return fail(err, IBID_ETOOBIG, "the file is larger than the limit of %lld bytes",
                         (long long)limit);
         sha256_feed(state, piece, (size_t)got);
-        TRY(file_write_fd(to, piece, (size_t)got, err));
+        if (to != from)
+            TRY(file_write_fd(to, piece, (size_t)got, err));
     }
     *ret_size = size;
     return IBID_OK;
@@ -122,21 +127,40 @@ static ibid_code put_in_place(struct local_store *store, const char *temporary, 
     return file_rename_durably(temporary, place, err);
 }
 
+/* Gives a file that was opened without name (O_TMPFILE) one beside the blobs. NULL where it has a name, by
+ * which others may change it, lies on another disk or was removed: free() the result. */
+static char *link_nameless(struct local_store *store, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || info.st_nlink != 0)
+        return NULL;
+    AUTO_FREE char *file = xasprintf("/proc/self/fd/%d", fd);
+    char *path =
+        xasprintf("%s/" TEMPORARY_PREFIX "link-%lu", store->folder, atomic_fetch_add(&store->links, 1));
+    if (linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 static ibid_code local_put(struct blob_store *base, int fd, int64_t limit, struct sha256 *ret_hash,
                            int64_t *ret_size, ibid_error *err)
 {
     struct local_store *store = (struct local_store *)base;
-    AUTO_FREE char *temporary = xasprintf("%s/" TEMPORARY_PREFIX "XXXXXX", store->folder);
-    const int to = mkostemp(temporary, O_CLOEXEC);
+    AUTO_FREE char *linked = link_nameless(store, fd);
+    AUTO_FREE char *copied = linked ? NULL : xasprintf("%s/" TEMPORARY_PREFIX "XXXXXX", store->folder);
+    const char *temporary = linked ? linked : copied;
+    const int to = linked ? fd : mkostemp(copied, O_CLOEXEC);
     if (to < 0)
         return fail_errno(err, errno, "cannot create '%s'", temporary);
     struct sha256_state *state = sha256_start();
     int64_t size = 0;
-    ibid_code code = copy_and_hash(fd, to, limit, state, &size, err);
+    ibid_code code = hash_and_copy(fd, to, limit, state, &size, err);
     const struct sha256 hash = sha256_finish(state);
     if (code == IBID_OK && fsync(to) != 0)
         code = fail_errno(err, errno, "cannot sync '%s'", temporary);
-    close(to);
+    if (copied)
+        close(to);
     if (code == IBID_OK)
         code = put_in_place(store, temporary, &hash, err);
     unlink(temporary); /* gone already when it was put in place */

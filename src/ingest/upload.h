@@ -8,7 +8,7 @@
 #include "records/sweep.h"
 
 struct ingest_upload {
-    int fd;                /* borrowed; read from its start */
+    int fd;                /* borrowed; read from its start; see blob_store_ops.put */
     struct str name;       /* file name: names the document in its workspace */
     struct str media_type; /* declared, or empty */
     struct str title;      /* or empty: the document's own, or its name */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blob_store/blob_store.h"
@@ -14,6 +15,7 @@ struct fixture {
     const char *name;
     /* Damages the stored bytes of a blob; NULL where a test cannot. */
     void (*damage)(const char *folder, const struct sha256 *hash);
+    bool takes_files; /* a file without name on its disk becomes the blob */
 };
 
 static void damage_local(const char *folder, const struct sha256 *hash)
@@ -28,7 +30,7 @@ static void damage_local(const char *folder, const struct sha256 *hash)
 }
 
 static const struct fixture fixtures[] = {
-    {"local", damage_local},
+    {"local", damage_local, true},
 };
 
 struct bench {
@@ -76,15 +78,21 @@ static int bytes_fd(const void *data, size_t size)
     return fd;
 }
 
-static struct sha256 put(struct bench *bench, const void *data, size_t size)
+static struct sha256 put_fd(struct bench *bench, int fd, const void *data, size_t size)
 {
-    const int fd = bytes_fd(data, size);
     struct sha256 hash;
     int64_t stored;
     assert_ok(blob_store_put(bench->store, fd, 100 << 20, &hash, &stored, err));
     assert_int_equal(stored, size);
     const struct sha256 expected = sha256_of(data, size);
     assert_true(sha256_equal(&hash, &expected));
+    return hash;
+}
+
+static struct sha256 put(struct bench *bench, const void *data, size_t size)
+{
+    const int fd = bytes_fd(data, size);
+    const struct sha256 hash = put_fd(bench, fd, data, size);
     close(fd);
     return hash;
 }
@@ -134,6 +142,37 @@ static void test_the_same_bytes_are_kept_once(void **state)
     put(bench, "twice", 5);
     put(bench, "twice", 5);
     int64_t totals[2] = {0};
+    assert_ok(blob_store_list(bench->store, count_blob, totals, err));
+    assert_int_equal(totals[0], 1);
+}
+
+static void test_a_file_without_name_is_kept(void **state)
+{
+    struct bench *bench = *state;
+    int files[3];
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        files[i] = open(bench->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (files[i] < 0)
+            SKIP_TEST("the file system of %s has no files without name", bench->folder);
+        assert_ok(file_write_fd(files[i], "nameless", 8, err));
+    }
+    struct sha256 hash;
+    int64_t size, totals[2] = {0};
+    assert_int_equal(blob_store_put(bench->store, files[0], 7, &hash, &size, NULL), IBID_ETOOBIG);
+    assert_ok(blob_store_list(bench->store, count_blob, totals, err));
+    assert_int_equal(totals[0], 0);
+    hash = put_fd(bench, files[1], "nameless", 8);
+    put_fd(bench, files[2], "nameless", 8);
+    put_fd(bench, files[1], "nameless", 8);
+    struct stat given, kept;
+    int fd;
+    assert_ok(blob_store_open_blob(bench->store, &hash, true, &fd, err));
+    assert_true(fstat(files[1], &given) == 0 && fstat(fd, &kept) == 0);
+    assert_int_equal(given.st_ino == kept.st_ino, bench->fixture->takes_files);
+    close(fd);
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        close(files[i]);
+    expect_bytes(bench, &hash, "nameless", 8);
     assert_ok(blob_store_list(bench->store, count_blob, totals, err));
     assert_int_equal(totals[0], 1);
 }
@@ -199,6 +238,7 @@ int main(void)
     static const struct contract_check checks[] = {
         {"bytes come back", test_bytes_come_back},
         {"the same bytes are kept once", test_the_same_bytes_are_kept_once},
+        {"a file without name is kept", test_a_file_without_name_is_kept},
         {"removed is gone", test_removed_is_gone},
         {"the limit holds", test_the_limit_holds},
         {"damage is seen and mended", test_damage_is_seen_and_mended_by_putting_again},
