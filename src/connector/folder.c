@@ -530,13 +530,13 @@ static ibid_code folder_resolve(const char *source, struct arena *arena, const c
     return IBID_OK;
 }
 
-/* Patterns are about the path from the source on: with any, the same file may be in one source and not in the
- * other. */
-static bool list_alike(const struct folder_options *a, const struct folder_options *b)
+/* Whether a folder lists with `outer` all that is listed in it with `inner`. Patterns are about the path from
+ * the source on: what others let pass is not compared. Where links are followed, a file may be found on
+ * another way than before. */
+static bool lists_all_of(const struct folder_options *outer, const struct folder_options *inner)
 {
-    return a->include.count + a->exclude.count + b->include.count + b->exclude.count == 0 &&
-           a->follow_links == b->follow_links && a->hidden == b->hidden &&
-           a->max_file_size == b->max_file_size;
+    return outer->include.count + outer->exclude.count == 0 && outer->follow_links == inner->follow_links &&
+           outer->hidden >= inner->hidden && outer->max_file_size >= inner->max_file_size;
 }
 
 static bool folder_covers(const char *outer, const void *outer_options, const char *inner,
@@ -544,7 +544,7 @@ static bool folder_covers(const char *outer, const void *outer_options, const ch
 {
     const struct folder_options *options = outer_options;
     const size_t size = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
-    if (!list_alike(options, inner_options) || inner[size] != '/' || !folder_exists(outer))
+    if (!lists_all_of(options, inner_options) || inner[size] != '/' || !folder_exists(outer))
         return false;
     struct stat info;
     struct str below = str_from(inner + size + 1);

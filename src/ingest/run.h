@@ -84,7 +84,7 @@ void ingest_cancel(struct ingest *ingest);
 /* The source that stands for a location, as its connector ("folder") understands it, made when there is none.
  * `options` is a JSON object of the connector's source options ("include", "exclude", ...), or NULL. Each
  * member replaces the one that a source which is there keeps, null takes it away, the others stay. A location
- * that lies within another source, with options that list the same there, gives that one, so that no file
+ * that lies within another source, which lists all that the options let pass, gives that one, so that no file
  * becomes two documents; for the same reason a run takes sources that lie within the one it is over into it,
  * where both are for the same readers. IBID_ENOTFOUND when there is nothing there; IBID_EUNSUPPORTED when
  * there is no such connector; IBID_EINVAL when options make no sense. */

@@ -556,8 +556,16 @@ static void a_path_within_a_source_is_no_source_of_its_own(void **state)
     assert_int_not_equal(id, place.source_id);
     assert_ok(ingest_source(ingest, "folder", beside, NULL, &id, err));
     assert_int_not_equal(id, place.source_id);
-    AUTO_JSON *options = json_pack("{s:[s]}", "include", "*.txt");
-    assert_ok(ingest_source(ingest, "folder", file, options, &id, err));
+    AUTO_JSON *narrower = json_pack("{s:[s]}", "include", "*.txt");
+    assert_ok(ingest_source(ingest, "folder", file, narrower, &id, err));
+    assert_int_equal(id, place.source_id);
+    AUTO_JSON *wider = json_pack("{s:s}", "max_file_size", "1GB");
+    assert_ok(ingest_source(ingest, "folder", file, wider, &id, err));
+    assert_int_not_equal(id, place.source_id);
+    assert_ok(ingest_source(ingest, "folder", place.documents, narrower, &id, err));
+    AUTO_FREE char *within = path_join(place.documents, "within");
+    assert_ok(folder_make(within, err));
+    assert_ok(ingest_source(ingest, "folder", within, narrower, &id, err));
     assert_int_not_equal(id, place.source_id);
     assert_int_equal(ingest_source(ingest, "folder", "/no/such/folder", NULL, &id, NULL), IBID_ENOTFOUND);
     end_place(&place);
@@ -672,16 +680,17 @@ static void a_folder_takes_in_those_that_lie_within_it(void **state)
     AUTO_JSON *options = json_pack("{s:[s]}", "include", "*.txt");
     const int64_t patterned_source = source_of(&place, patterned, options);
     run(&place);
-    assert_true(water && bread);
+    const int64_t pattern = document_id(&place, patterned_source, "p.txt");
+    assert_true(water && bread && pattern);
 
     const int64_t outer_source = source_of(&place, outer, NULL);
     assert_int_not_equal(outer_source, inner_source);
     struct ingest_status status = run(&place);
-    assert_counts(&status, 1, 2, 1, 0,
-                  0); /* that of the patterned one is new here; the removed one stays away */
+    assert_counts(&status, 0, 3, 1, 0, 0); /* the removed one stays away */
     assert_int_equal(status.moved, 0);
-    assert_false(has_source(&place, inner_source) || has_source(&place, file_source));
-    assert_true(has_source(&place, patterned_source));
+    assert_false(has_source(&place, inner_source) || has_source(&place, file_source) ||
+                 has_source(&place, patterned_source));
+    assert_int_equal(document_id(&place, outer_source, "patterned/p.txt"), pattern);
     assert_int_equal(document_id(&place, outer_source, "a\\\\b/water.md"), water);
     assert_int_equal(document_id(&place, outer_source, "bread.txt"), bread);
     assert_int_equal(collection_counts(&place).pending_rows, 0);
