@@ -558,7 +558,7 @@ def test_unknown_places_and_methods():
 
 
 def test_uploads_become_documents():
-    body, headers = multipart([("note.md", b"# Narwhal\n\nThe narwhal has a tusk.\n"), ("../../x.txt", b"unicorn of the sea")],
+    body, headers = multipart([("note.md", b"# Narwhal\n\nThe narwhal has a tusk.\n"), ("../../x.txt", "ünicörn of the 海 🦄".encode())],
                               [("metadata", '{"label": "draft"}')])
     made = server.ask("POST", "/api/v1/documents?wait=60s", body, headers=headers, status=201)["documents"]
     assert [d["processing_state"] for d in made] == ["completed", "completed"], made
@@ -578,6 +578,13 @@ def test_uploads_become_documents():
     server.ask("GET", link.replace(f"/{made[0]['id']}/", f"/{made[1]['id']}/"), token=False, status=401)
     server.ask("GET", re.sub(r"expires=\d+", "expires=1", link), token=False, status=401)
     server.ask("GET", link[:-1] + ("0" if link[-1] != "0" else "1"), token=False, status=401)
+
+    pieces = []
+    for start in range(0, 30, 2):
+        pieces.append(server.ask("GET", f"/api/v1/documents/{made[1]['id']}/text?start={start}&end={start + 2}", status=200).decode())
+        first, last, size = map(int, re.findall(r"=(\d+)", server.headers["Text-Range"]))
+        assert start - 3 <= first <= start and last - first == len(pieces[-1].encode()) and size == 25, server.headers
+    assert "".join(pieces) == "ünicörn of the 海 🦄", pieces
 
     chunks = server.ask("GET", f"/api/v1/documents/{made[0]['id']}/chunks?boxes=true", status=200)
     assert chunks["total"] == 1 and chunks["chunks"][0]["boxes"] == []

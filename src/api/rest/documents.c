@@ -167,21 +167,56 @@ ibid_code handle_chunks(struct rest_call *call, struct http_reply *reply, ibid_e
     return IBID_OK;
 }
 
+/* Part of a document's text. */
+struct text_part {
+    struct str text;
+    int64_t start, end; /* bytes of the whole text, which has `size` */
+    int64_t size;
+};
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* The bytes asked for, both ends moved to the first byte of the character they stand in: parts that follow
+ * one another still do. */
+static ibid_code read_part(struct rest_call *call, struct transaction *transaction, int64_t revision_id,
+                           struct text_part *ret, ibid_error *err)
+{
+    enum { CHARACTER_REST = 3 }; /* bytes of a character beside one of its own */
+    const struct text_parameters *asked = call->parameters;
+    struct revision revision;
+    struct str around;
+    TRY(revision_load(transaction, revision_id, call->arena, &revision, err));
+    const int64_t size = revision.text_size, start = clamp(asked->start, 0, size);
+    const int64_t end = clamp(asked->end, start, size);
+    const int64_t from = clamp(start - CHARACTER_REST, 0, size), to = clamp(end + CHARACTER_REST, 0, size);
+    TRY(revision_text(transaction, revision_id, (uint32_t)from, (uint32_t)to, call->arena, &around, err));
+    const size_t first = utf8_floor(around, (size_t)(start - from));
+    const size_t last = utf8_floor(around, (size_t)(end - from));
+    *ret =
+        (struct text_part){str_slice(around, first, last), from + (int64_t)first, from + (int64_t)last, size};
+    return IBID_OK;
+}
+
 ibid_code handle_text(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
-    const struct text_parameters *parameters = call->parameters;
     AUTO_TRANSACTION *transaction = NULL;
     struct scope scope;
     struct document document;
-    struct str text = STR_EMPTY;
+    struct text_part part;
     TRY(call_read(call, &transaction, &scope, err));
     TRY(call_document(call, transaction, &scope, &document, err));
     if (document.revision_id == 0)
         return fail(err, IBID_ENOTFOUND, "document '%.*s' has no text (yet)", STR_ARG(call->id));
-    TRY(revision_text(transaction, document.revision_id, (uint32_t)parameters->start,
-                      (uint32_t)parameters->end, call->arena, &text, err));
-    reply->text = text;
+    TRY(read_part(call, transaction, document.revision_id, &part, err));
+    reply->text = part.text;
     http_reply_header(call->http, reply, "Content-Type", STR("text/plain; charset=utf-8"));
+    http_reply_header(
+        call->http, reply, "Text-Range",
+        str_from(arena_printf(call->arena, "start=%lld, end=%lld, size=%lld", (long long)part.start,
+                              (long long)part.end, (long long)part.size)));
     reply_lock_down(call->http, reply);
     return IBID_OK;
 }

@@ -197,7 +197,8 @@ const struct option text_parameters[] = {
      .default_text = "0",
      .low = 0,
      .high = 4294967295.0,
-     .help = "First byte of the text."},
+     .help = "First byte of the text. Within a character, here and in 'end', that character's first byte "
+             "counts."},
     {.name = "end",
      .type = OPTION_INT,
      .offset = FIELD(text_parameters, end),

@@ -54,7 +54,8 @@ const struct route routes[] = {
     {"GET", "/api/v1/documents/{id}/chunks", NEED_USER, .data = DATA_EXISTING, TAKES(chunks_parameters),
      .handle = handle_chunks, .summary = "Its chunks and their places, page by page."},
     {"GET", "/api/v1/documents/{id}/text", NEED_USER, .data = DATA_EXISTING, TAKES(text_parameters),
-     .handle = handle_text, .summary = "Its text, as extracted; ranges of chunks are bytes of it."},
+     .handle = handle_text, .summary = "Its text, as extracted; ranges of chunks are bytes of it. The header "
+                                             "Text-Range says which came: 'start=0, end=80, size=1200'."},
     {"GET", "/api/v1/documents/{id}/content", NEED_LINK, .data = DATA_EXISTING, TAKES(content_parameters),
      .handle = handle_content, .summary = "The original."},
     {"POST", "/api/v1/documents/{id}/link", NEED_USER, .data = DATA_EXISTING, .handle = handle_content_link,
