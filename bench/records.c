@@ -23,6 +23,7 @@
 #include "records/publish.h"
 #include "records/row_feed.h"
 #include "records/source.h"
+#include "records/succession.h"
 #include "records/sweep.h"
 
 struct settings_of_bench {
@@ -338,8 +339,12 @@ static void prepare(struct bench *bench)
 {
     struct transaction *transaction;
     MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
-    MUST(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, STR("bench"), STR("bench"),
-                                 (uint32_t)bench->settings.dimension, err));
+    MUST(collection_set_embedder(
+        transaction, DEFAULT_COLLECTION_ID,
+        &(struct collection_embedder){.id = STR("bench"),
+                                      .fingerprint = STR("bench"),
+                                      .dimension = (uint32_t)bench->settings.dimension},
+        err));
     const struct source draft = {.connector_id = FOLDER_CONNECTOR_ID, .location = STR("/bench")};
     MUST(source_create(transaction, &draft, &bench->source_id, err));
     MUST(transaction_commit(transaction, err));

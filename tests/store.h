@@ -13,6 +13,7 @@
 #include "records/publish.h"
 #include "records/row_feed.h"
 #include "records/source.h"
+#include "records/succession.h"
 #include "records/sweep.h"
 #include "tests/folder.h"
 
@@ -62,8 +63,11 @@ static inline int test_store_set_up(void **state)
     self->folder = test_folder_new();
     test_store_open(self, true);
     struct transaction *transaction = test_begin(self, TRANSACTION_WRITE);
-    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, STR("test/model@1"), STR("test"),
-                                      TEST_DIMENSION, err));
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID,
+                                      &(struct collection_embedder){.id = STR("test/model@1"),
+                                                                    .fingerprint = STR("test"),
+                                                                    .dimension = TEST_DIMENSION},
+                                      err));
     test_commit(transaction);
     *state = self;
     return 0;
@@ -145,7 +149,8 @@ static inline void test_content(struct test_content *self, int64_t document_id, 
     }
     self->extraction =
         (struct extraction){.extractor = STR("text/1"), .media_type = STR("text/plain"), .text = all};
-    self->placement = (struct placement){DEFAULT_COLLECTION_ID, self->embeddings};
+    self->placement =
+        (struct placement){.collection_id = DEFAULT_COLLECTION_ID, .embeddings = self->embeddings};
     self->publication = (struct publication){
         .document_id = document_id,
         .extraction = &self->extraction,

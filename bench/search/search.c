@@ -22,6 +22,7 @@
 #include "records/publish.h"
 #include "records/row_feed.h"
 #include "records/source.h"
+#include "records/succession.h"
 #include "search/search.h"
 #include "vector_store/vector_store.h"
 
@@ -240,9 +241,12 @@ static void fill(struct bench *bench)
     struct transaction *transaction;
     int64_t source = 0;
     MUST(transaction_begin(bench->store, TRANSACTION_WRITE, &transaction, err));
-    MUST(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, str_from(bench->embedder->info.id),
-                                 str_from(bench->embedder->info.fingerprint),
-                                 (uint32_t)bench->embedder->info.dimension, err));
+    MUST(collection_set_embedder(
+        transaction, DEFAULT_COLLECTION_ID,
+        &(struct collection_embedder){.id = str_from(bench->embedder->info.id),
+                                      .fingerprint = str_from(bench->embedder->info.fingerprint),
+                                      .dimension = (uint32_t)bench->embedder->info.dimension},
+        err));
     MUST(source_create(transaction,
                        &(struct source){.connector_id = FOLDER_CONNECTOR_ID, .location = STR("/bench")},
                        &source, err));

@@ -14,6 +14,17 @@ static void show(struct progress *progress, const json_t *run)
 {
     const double left = member_real(run, "seconds_left");
     const bool listing = json_is_true(json_object_get(run, "listing"));
+    const double backlog = member_real(run, "backlog"), backlog_done = member_real(run, "backlog_done");
+    const bool embedding =
+        !listing && backlog > backlog_done && member_real(run, "done") >= member_real(run, "total");
+    const struct progress_state backlog_state = {
+        .stage = "embedding",
+        .what = "chunks",
+        .done = backlog_done,
+        .total = backlog,
+        .per_second = NAN,
+        .seconds_left = left > 0 ? left : (double)NAN,
+    };
     const struct progress_state state = {
         .what = "documents",
         .done = member_real(run, "done"),
@@ -22,7 +33,7 @@ static void show(struct progress *progress, const json_t *run)
         .seconds_left = left > 0 ? left : (double)NAN,
         .note = member_string(run, "current"),
     };
-    progress_show(progress, &state);
+    progress_show(progress, embedding ? &backlog_state : &state);
 }
 
 static ibid_code wait_for_end(struct invocation *invocation, struct progress *progress, json_t **ret,

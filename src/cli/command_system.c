@@ -25,6 +25,31 @@ static void append_documents(const json_t *counts, struct buffer *out)
         buffer_append_string(out, "           why: ibid documents --state failed\n");
 }
 
+/* Nothing when all is as it should be. */
+static void append_meaning(const struct terminal *terminal, const json_t *collection, struct buffer *out)
+{
+    const json_t *successor = json_object_get(collection, "successor");
+    const struct str reason = member_text(collection, "meaning_reason");
+    char made[32], chunks[32];
+    if (reason.size > 0) {
+        const bool ready = str_is(member_text(collection, "meaning"), "ready");
+        buffer_append_string(out, "           ");
+        terminal_append(terminal, out, STYLE_WARN,
+                        ready ? STR("searching goes ") : STR("searching goes by word only: "));
+        terminal_append(terminal, out, STYLE_PLAIN, reason);
+        buffer_append_byte(out, '\n');
+    }
+    if (!successor)
+        return;
+    const int64_t all = member_int(successor, "chunks"), left = member_int(successor, "pending_embeddings");
+    buffer_printf(out, "           being made: %s of %s vectors, %lld of %lld documents, by ",
+                  format_count(all - left, made), format_count(all, chunks),
+                  (long long)member_int(successor, "documents"),
+                  (long long)member_int(collection, "documents"));
+    terminal_append(terminal, out, STYLE_PLAIN, member_text(successor, "embedder"));
+    buffer_append_byte(out, '\n');
+}
+
 static void append_collections(const struct terminal *terminal, const json_t *collections, struct buffer *out)
 {
     size_t index;
@@ -46,12 +71,7 @@ static void append_collections(const struct terminal *terminal, const json_t *co
             terminal_append(terminal, out, STYLE_PLAIN, member_text(collection, "index_error"));
             buffer_append_byte(out, '\n');
         }
-        if (str_is(member_text(collection, "meaning"), "ready"))
-            continue;
-        buffer_append_string(out, "           ");
-        terminal_append(terminal, out, STYLE_WARN, STR("searching goes by word only: "));
-        terminal_append(terminal, out, STYLE_PLAIN, member_text(collection, "meaning_reason"));
-        buffer_append_byte(out, '\n');
+        append_meaning(terminal, collection, out);
     }
 }
 

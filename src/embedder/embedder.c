@@ -1,8 +1,11 @@
 #include "embedder/embedder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/option_json.h"
 #include "model/vector.h"
 #include "net/policy.h"
 
@@ -41,14 +44,45 @@ ibid_code embedder_open(const struct embedder_ops *ops, const struct embedder_co
         embedder_close(embedder);
         return IBID_EUNSUPPORTED;
     }
+    AUTO_ARENA arena = ARENA_INIT;
+    const struct str kept = options_to_json(ops->options, options, &arena);
+    embedder->options = xmemdup0(kept.data, kept.size);
     *ret = embedder;
     return IBID_OK;
 }
 
+static void copy_secrets(const struct option *table, const void *from, void *to)
+{
+    for (; from && table->name; table++)
+        if (table->flags & OPTION_SECRET)
+            *(const char **)((char *)to + table->offset) =
+                *(const char *const *)((const char *)from + table->offset);
+}
+
+ibid_code embedder_reopen(struct str id, struct str kept, const struct embedder_context *context,
+                          const void *const current[], struct embedder **ret, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    const struct str name = str_slice(id, 0, str_find(id, '/'));
+    for (size_t i = 0; embedder_registry[i]; i++) {
+        const struct embedder_ops *ops = embedder_registry[i];
+        if (!str_is(name, ops->name))
+            continue;
+        void *options = arena_alloc(&arena, ops->options_size ? ops->options_size : 1);
+        option_set_defaults(ops->options, options, &arena);
+        copy_secrets(ops->options, current[i], options);
+        TRY(options_from_json(ops->options, options, kept, &arena, err));
+        return embedder_open(ops, context, options, ret, err);
+    }
+    return fail(err, IBID_EUNSUPPORTED, "there is no embedder '%.*s' in this version", STR_ARG(name));
+}
+
 void embedder_close(struct embedder *embedder)
 {
-    if (embedder)
-        embedder->ops->close(embedder);
+    if (!embedder)
+        return;
+    free(embedder->options);
+    embedder->ops->close(embedder);
 }
 
 /* A vector of zeros has no direction, and NaN or infinity would spoil every comparison. */

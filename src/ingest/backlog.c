@@ -1,27 +1,107 @@
 #include "ingest/backlog.h"
 
+#include "records/collection.h"
 #include "records/row_feed.h"
+#include "records/succession.h"
 
-enum { ROWS = 512 };
+enum {
+    ROWS = 512,
+    CARRIED = 64, /* documents in one transaction: others may write in between */
+};
 
-/* The next rows after `after` as a task; NULL when there are none. */
-static ibid_code next_rows(struct pipeline *pipeline, const struct recipe *recipe, int64_t after,
-                           struct task **ret, ibid_error *err)
+/* Rows to be embedded, and what they are to take the place of. */
+struct backlog {
+    struct pipeline *pipeline;
+    const struct recipe *recipe;
+    struct arena arena;
+    int64_t rows_id;    /* collection that keeps them; 0: there is none for this embedder */
+    int64_t serving_id; /* collection that serves meanwhile; 0: that one */
+};
+
+static bool is_stopping(const struct backlog *backlog)
+{
+    return pipeline_is_stopping(backlog->pipeline) || atomic_load(&backlog->pipeline->yield);
+}
+
+/* ---- what is missing in a successor ---- */
+
+static ibid_code find_rows(struct backlog *backlog, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    struct collection serving, successor;
+    bool found;
+    const int64_t id = backlog->recipe->collection_id;
+    const char *fingerprint = backlog->recipe->embedder_fingerprint;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(collection_load_serving(transaction, id, &backlog->arena, &serving, err));
+    TRY(collection_load_successor(transaction, id, &backlog->arena, &successor, &found, err));
+    if (str_is(serving.embedder_fingerprint, fingerprint)) {
+        backlog->rows_id = serving.id;
+    } else if (found && str_is(successor.embedder_fingerprint, fingerprint)) {
+        backlog->rows_id = successor.id;
+        backlog->serving_id = serving.id;
+    }
+    return IBID_OK;
+}
+
+/* One transaction's worth. *ret_last 0: nothing was missing after `after`. */
+static ibid_code carry_some(struct backlog *backlog, int64_t after, int64_t *ret_last, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    int64_t *ids;
+    size_t count;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(succession_missing(transaction, backlog->serving_id, backlog->rows_id, after, CARRIED, &arena, &ids,
+                           &count, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(succession_carry(transaction, ids[i], backlog->serving_id, backlog->rows_id, err));
+    *ret_last = count ? ids[count - 1] : 0;
+    return transaction_commit(transaction_take(&transaction), err);
+}
+
+/* Documents that no source has shown anew keep their chunks. */
+static ibid_code carry_over(struct backlog *backlog, ibid_error *err)
+{
+    for (int64_t after = 0; !is_stopping(backlog);) {
+        TRY(carry_some(backlog, after, &after, err));
+        if (after == 0)
+            return IBID_OK;
+        backlog->pipeline->host->committed(backlog->pipeline->host);
+    }
+    return IBID_OK;
+}
+
+static ibid_code note_complete(struct backlog *backlog, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    bool complete;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(succession_complete(transaction, backlog->recipe->collection_id, &complete, err));
+    TRY(transaction_commit(transaction_take(&transaction), err));
+    backlog->pipeline->host->committed(backlog->pipeline->host); /* the index follows, and it takes over */
+    return IBID_OK;
+}
+
+/* ---- rows without vectors ---- */
+
+/* The next rows after `after` as a task; NULL when there are none. */
+static ibid_code next_rows(struct backlog *backlog, int64_t after, struct task **ret, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
     struct task *task = task_new(NULL);
     struct pending_row *rows;
     size_t count;
     const ibid_code code =
-        row_pending(transaction, recipe->collection_id, after, ROWS, &task->arena, &rows, &count, err);
+        row_pending(transaction, backlog->rows_id, after, ROWS, &task->arena, &rows, &count, err);
     if (code != IBID_OK || count == 0) {
         task_free(task);
         *ret = NULL;
         return code;
     }
     task->fate = TASK_EMBEDDED;
-    task->dimension = (uint32_t)recipe->embedder->info.dimension;
+    task->dimension = (uint32_t)backlog->recipe->embedder->info.dimension;
     task->chunk_count = count;
     task->chunks = ARENA_ARRAY(&task->arena, struct chunk, count);
     task->row_ids = ARENA_ARRAY(&task->arena, int64_t, count);
@@ -33,21 +113,71 @@ static ibid_code next_rows(struct pipeline *pipeline, const struct recipe *recip
     return IBID_OK;
 }
 
-ibid_code embed_backlog(struct pipeline *pipeline, const struct recipe *recipe, ibid_error *err)
+static ibid_code announce(struct backlog *backlog, ibid_error *err)
 {
-    int64_t after = 0;
-    while (recipe->embedder && !pipeline_is_stopping(pipeline)) {
+    AUTO_TRANSACTION *transaction = NULL;
+    struct collection_counts counts;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(collection_count(transaction, backlog->rows_id, &counts, err));
+    progress_backlog(backlog->pipeline->progress, counts.pending_rows);
+    return IBID_OK;
+}
+
+static ibid_code embed_rows(struct backlog *backlog, ibid_error *err)
+{
+    TRY(announce(backlog, err));
+    for (int64_t after = 0; !is_stopping(backlog);) {
         struct task *task;
-        TRY(next_rows(pipeline, recipe, after, &task, err));
+        TRY(next_rows(backlog, after, &task, err));
         if (!task)
             return IBID_OK;
         after = task->row_ids[task->chunk_count - 1];
-        const ibid_code code = prepare_embedding(pipeline, task, recipe, err);
+        const ibid_code code = prepare_embedding(backlog->pipeline, task, backlog->recipe, err);
         if (code != IBID_OK) {
             task_free(task);
             return code;
         }
-        pipeline_submit_rows(pipeline, task);
+        pipeline_submit_rows(backlog->pipeline, task);
     }
+    return IBID_OK;
+}
+
+static ibid_code work_off(struct backlog *backlog, ibid_error *err)
+{
+    TRY(find_rows(backlog, err));
+    if (backlog->rows_id == 0)
+        return IBID_OK;
+    if (backlog->serving_id)
+        TRY(carry_over(backlog, err));
+    TRY(embed_rows(backlog, err));
+    pipeline_drain(backlog->pipeline);
+    TRY(pipeline_failure(backlog->pipeline, err));
+    return backlog->serving_id && !is_stopping(backlog) ? note_complete(backlog, err) : IBID_OK;
+}
+
+ibid_code embed_backlog(struct pipeline *pipeline, const struct recipe *recipe, ibid_error *err)
+{
+    if (!recipe->embedder)
+        return IBID_OK;
+    struct backlog backlog = {.pipeline = pipeline, .recipe = recipe};
+    const ibid_code code = work_off(&backlog, err);
+    arena_release(&backlog.arena);
+    return code;
+}
+
+ibid_code has_backlog(struct transaction *transaction, int64_t collection_id, bool *ret, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct collection serving, successor;
+    struct pending_row *rows;
+    size_t count;
+    TRY(collection_load_successor(transaction, collection_id, &arena, &successor, ret, err));
+    if (*ret) {
+        *ret = !successor.complete;
+        return IBID_OK;
+    }
+    TRY(collection_load_serving(transaction, collection_id, &arena, &serving, err));
+    TRY(row_pending(transaction, serving.id, 0, 1, &arena, &rows, &count, err));
+    *ret = count > 0;
     return IBID_OK;
 }

@@ -22,6 +22,7 @@ struct pipeline {
     struct extract_pool *extract_pool;
     _Atomic bool cancel;
     _Atomic bool closing; /* nothing more comes in */
+    _Atomic bool yield;   /* single documents wait: long work that can be taken up again breaks off */
 
     struct queue *work;       /* struct work * */
     struct queue *publishing; /* struct task * */

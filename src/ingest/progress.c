@@ -161,6 +161,20 @@ void progress_pending(struct progress *progress, int64_t pending)
     unlock(progress);
 }
 
+void progress_backlog(struct progress *progress, int64_t chunks)
+{
+    lock(progress)->backlog += chunks;
+    if (chunks > 0 && progress->backlog_us == 0)
+        progress->backlog_us = clock_monotonic_us();
+    unlock(progress);
+}
+
+void progress_backlog_done(struct progress *progress, int64_t chunks)
+{
+    lock(progress)->backlog_done += chunks;
+    unlock(progress);
+}
+
 void progress_current(struct progress *progress, const char *name)
 {
     const struct str shown = str_from(name);
@@ -193,6 +207,16 @@ void progress_end(struct progress *progress, enum run_state state, const char *m
     unlock(progress);
 }
 
+/* By the rate since it was begun with: chunks are alike. */
+static double backlog_time_left(const struct progress *progress, int64_t now)
+{
+    const struct ingest_status *status = &progress->status;
+    const double span = (double)(now - progress->backlog_us) / SECOND_US;
+    return span > 0.5 && status->backlog_done > 0
+               ? span / (double)status->backlog_done * (double)(status->backlog - status->backlog_done)
+               : NAN;
+}
+
 /* By the rate of the last seconds: in bytes, for documents differ in size, or in documents where the source
  * tells no sizes. */
 static double time_left(const struct progress *progress, int64_t now)
@@ -200,6 +224,8 @@ static double time_left(const struct progress *progress, int64_t now)
     const struct ingest_status *status = &progress->status;
     if (progress->ended_us || progress->sample_count == 0)
         return NAN;
+    if (status->done == status->total && progress->backlog_us)
+        return backlog_time_left(progress, now);
     const struct rate_sample *first = &progress->samples[0];
     const double span = (double)(now - first->at_us) / SECOND_US;
     const double bytes = (double)(status->done_bytes - first->bytes),

@@ -12,6 +12,7 @@ struct progress {
     struct ingest_status status;
     int64_t started_us; /* monotonic */
     int64_t ended_us;   /* 0: under way */
+    int64_t backlog_us; /* when the backlog was begun with; 0: not yet */
     /* The last seconds, for the rate. */
     struct rate_sample {
         int64_t at_us, done, bytes;
@@ -37,6 +38,10 @@ void progress_refused(struct progress *progress, enum ledger_outcome outcome, en
                       struct str reason);
 void progress_embedded(struct progress *progress, int64_t embedded, int64_t reused);
 void progress_pending(struct progress *progress, int64_t pending);
+/* So many chunks of before are to be embedded now, besides the documents. */
+void progress_backlog(struct progress *progress, int64_t chunks);
+/* So many of them have been dealt with. */
+void progress_backlog_done(struct progress *progress, int64_t chunks);
 void progress_current(struct progress *progress, const char *name);
 /* Adds the time since `since_us` (clock_monotonic_us) to a stage. */
 void progress_spent(struct progress *progress, enum ingest_stage stage, int64_t since_us);

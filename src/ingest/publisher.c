@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "ingest/blobs.h"
 #include "ingest/pipeline.h"
+#include "records/collection.h"
 #include "records/embedding_cache.h"
 #include "records/row_feed.h"
 #include "records/sweep.h"
@@ -52,12 +53,40 @@ static void put_line(const struct task *task, enum ledger_outcome outcome, struc
 
 /* ---- one function a fate ---- */
 
+/* Where the chunks go: with their vectors to the rows of their embedder. While the embedder is being changed
+ * there are others, whose searches must not show what is no longer so, nor miss what is new: those get words
+ * alone. */
+static ibid_code choose_placements(struct transaction *transaction, struct task *task,
+                                   struct placement placements[2], size_t *ret_count, ibid_error *err)
+{
+    const struct recipe *recipe = &task->work->origin->recipe;
+    struct collection collections[2];
+    bool changing;
+    TRY(collection_load_serving(transaction, recipe->collection_id, &task->arena, &collections[0], err));
+    TRY(collection_load_successor(transaction, recipe->collection_id, &task->arena, &collections[1],
+                                  &changing, err));
+    *ret_count = changing ? 2 : 1;
+    bool embedded = false;
+    for (size_t i = 0; i < *ret_count; i++) {
+        const bool fits =
+            task->embeddings && str_is(collections[i].embedder_fingerprint, recipe->embedder_fingerprint);
+        placements[i] = (struct placement){.collection_id = collections[i].id,
+                                           .embeddings = fits ? task->embeddings : NULL,
+                                           .unless_shown = !fits};
+        embedded |= fits;
+    }
+    if (!embedded)
+        placements[0].unless_shown = false;
+    return IBID_OK;
+}
+
 static ibid_code commit_publish(struct transaction *transaction, struct task *task, int64_t *ret_pending,
                                 ibid_error *err)
 {
     const struct recipe *recipe = &task->work->origin->recipe;
-    const struct placement placement = {.collection_id = recipe->collection_id,
-                                        .embeddings = task->embeddings};
+    struct placement placements[2];
+    size_t placement_count;
+    TRY(choose_placements(transaction, task, placements, &placement_count, err));
     const struct publication publication = {
         .document_id = task->document.id,
         .extraction = &task->extraction,
@@ -75,8 +104,8 @@ static ibid_code commit_publish(struct transaction *transaction, struct task *ta
         .chunking = str_from(recipe->chunking_fingerprint),
         .chunks = task->chunks,
         .chunk_count = task->chunk_count,
-        .placements = &placement,
-        .placement_count = 1,
+        .placements = placements,
+        .placement_count = placement_count,
     };
     struct publication_result result;
     TRY(document_publish(transaction, &publication, &result, err));
@@ -259,8 +288,10 @@ static bool is_fatal(ibid_code code)
 static void count_task(struct progress *progress, const struct task *task, int64_t pending)
 {
     progress_pending(progress, pending);
-    if (!task->work)
+    if (!task->work) {
+        progress_backlog_done(progress, (int64_t)task->chunk_count);
         return;
+    }
     int64_t tokens = 0;
     for (size_t i = 0; i < task->chunk_count; i++)
         tokens += task->chunks[i].tokens;

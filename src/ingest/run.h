@@ -59,6 +59,8 @@ struct ingest_status {
     int64_t tokens;
     int64_t embedded, reused; /* chunks that were embedded, and that had their vector already */
     int64_t pending;          /* published without vector */
+    int64_t backlog;          /* chunks that had been published without vector and are embedded at the end */
+    int64_t backlog_done;     /* of them */
     int64_t started_at, finished_at;
     double seconds;                /* since the start, or from start to end */
     double documents_per_second;   /* over the last seconds */

@@ -6,64 +6,11 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/option_json.h"
 #include "records/collection.h"
+#include "records/succession.h"
 
 /* ---- options ---- */
-
-static ibid_code set_option(const struct option *option, void *values, const json_t *value,
-                            struct arena *arena, ibid_error *err)
-{
-    switch (json_typeof(value)) {
-    case JSON_STRING:
-        return option_set(option, values, (struct str){json_string_value(value), json_string_length(value)},
-                          arena, err);
-    case JSON_INTEGER:
-        return option_set(option, values, str_from(arena_printf(arena, "%lld", json_integer_value(value))),
-                          arena, err);
-    case JSON_REAL:
-        return option_set(option, values, str_from(arena_printf(arena, "%.17g", json_real_value(value))),
-                          arena, err);
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return option_set(option, values, json_is_true(value) ? STR("true") : STR("false"), arena, err);
-    case JSON_NULL:
-        return IBID_OK;
-    case JSON_ARRAY:
-        break;
-    case JSON_OBJECT:
-        return fail(err, IBID_EINVAL, "'%s' is not an object", option->name);
-    }
-    size_t i;
-    const json_t *item;
-    json_array_foreach(value, i, item)
-    {
-        if (!json_is_string(item))
-            return fail(err, IBID_EINVAL, "'%s' is a list of texts", option->name);
-        TRY(set_option(option, values, item, arena, err));
-    }
-    return IBID_OK;
-}
-
-ibid_code options_from_json(const struct option *table, void *values, struct str json, struct arena *arena,
-                            ibid_error *err)
-{
-    if (json.size == 0)
-        return IBID_OK;
-    AUTO_JSON *object = NULL;
-    TRY(json_parse(json, &object, err));
-    if (!json_is_object(object))
-        return fail(err, IBID_EINVAL, "options are a JSON object");
-    const char *name;
-    json_t *value;
-    json_object_foreach(object, name, value)
-    {
-        const struct option *option = option_find(table, str_from(name));
-        if (!option)
-            return fail(err, IBID_EINVAL, "there is no option '%s'", name);
-        TRY(set_option(option, values, value, arena, err));
-    }
-    return IBID_OK;
-}
 
 static void *filled_options(const struct option *table, size_t size, struct arena *arena)
 {
@@ -147,9 +94,14 @@ static ibid_code make_recipe(struct ingest_host *host, int64_t collection_id, st
     }
     recipe->chunking_fingerprint = chunker_fingerprint(recipe->chunker, &recipe->chunking, counting, arena);
     if (embedder)
-        TRY(collection_set_embedder(transaction, collection_id, str_from(embedder->info.id),
-                                    str_from(embedder->info.fingerprint), (uint32_t)embedder->info.dimension,
-                                    err));
+        TRY(collection_set_embedder(
+            transaction, collection_id,
+            &(struct collection_embedder){.id = str_from(embedder->info.id),
+                                          .fingerprint = str_from(embedder->info.fingerprint),
+                                          .options =
+                                              embedder->options ? str_from(embedder->options) : STR("{}"),
+                                          .dimension = (uint32_t)embedder->info.dimension},
+            err));
     return transaction_commit(transaction_take(&transaction), err);
 }
 

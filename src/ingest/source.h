@@ -46,7 +46,3 @@ const char *counter_fingerprint(const struct token_counter *counter, struct aren
 /* The options of one source, from the JSON that is kept of them, over the defaults; `arena`. */
 ibid_code source_options_fill(const struct connector_ops *ops, struct str json, struct arena *arena,
                               void **ret, ibid_error *err) MUST_CHECK;
-
-/* Fills a member's settings from a JSON object: strings, numbers, booleans, lists of strings. */
-ibid_code options_from_json(const struct option *table, void *values, struct str json, struct arena *arena,
-                            ibid_error *err) MUST_CHECK;

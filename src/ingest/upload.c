@@ -15,7 +15,6 @@
 #include "ingest/compare.h"
 #include "ingest/engine.h"
 #include "records/bootstrap.h"
-#include "records/row_feed.h"
 
 enum {
     NAME_LIMIT = 255,
@@ -206,9 +205,13 @@ static ibid_code read_documents(struct uploads *uploads, struct pipeline *pipeli
     return IBID_OK;
 }
 
-static ibid_code embed_rest(struct pipeline *pipeline, struct origins *origins, ibid_error *err)
+static ibid_code embed_rest(struct uploads *uploads, struct pipeline *pipeline, struct origins *origins,
+                            ibid_error *err)
 {
     struct origin *origin;
+    pthread_mutex_lock(&uploads->lock);
+    atomic_store(&pipeline->yield, uploads->count > 0);
+    pthread_mutex_unlock(&uploads->lock);
     TRY(find_origin(pipeline->host, origins, UPLOAD_SOURCE_ID, &origin, err));
     TRY(embed_backlog(pipeline, &origin->recipe, err));
     pipeline_drain(pipeline);
@@ -222,7 +225,7 @@ static ibid_code work_off(struct uploads *uploads, struct pipeline *pipeline, st
     ibid_code code = read_documents(uploads, pipeline, &origins, round, err);
     pipeline_drain(pipeline);
     if (code == IBID_OK && embed)
-        code = embed_rest(pipeline, &origins, err);
+        code = embed_rest(uploads, pipeline, &origins, err);
     for (size_t i = 0; i < origins.count; i++)
         origin_close(origins.items[i]);
     free(origins.items);
@@ -260,12 +263,10 @@ static bool lack_vectors(struct ingest_host *host)
     AUTO_ARENA arena = ARENA_INIT;
     AUTO_TRANSACTION *transaction = NULL;
     struct source source;
-    struct pending_row *rows;
-    size_t count;
+    bool lack = false;
     return transaction_begin(host->metadata, TRANSACTION_READ, &transaction, NULL) == IBID_OK &&
            source_load(transaction, UPLOAD_SOURCE_ID, &arena, &source, NULL) == IBID_OK &&
-           row_pending(transaction, source.collection_id, 0, 1, &arena, &rows, &count, NULL) == IBID_OK &&
-           count > 0;
+           has_backlog(transaction, source.collection_id, &lack, NULL) == IBID_OK && lack;
 }
 
 /* Threads of the pipeline live only while there is work. A run embeds what lacks vectors at its own end. */
@@ -296,6 +297,8 @@ static void enqueue(struct uploads *uploads, int64_t document_id)
         thread_start(&uploads->thread, "ibid-uploads", run_uploads, uploads);
         uploads->started = true;
     }
+    if (uploads->pipeline)
+        atomic_store(&uploads->pipeline->yield, true);
     pthread_cond_signal(&uploads->came);
     pthread_mutex_unlock(&uploads->lock);
 }

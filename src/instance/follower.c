@@ -10,11 +10,13 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "records/collection.h"
+#include "records/succession.h"
 #include "records/sweep.h"
 
 enum {
     TIDY_AFTER_S = 30, /* without a commit: makes the index durable, sweeps */
     SWEEP_ROWS = 5000, /* in one transaction */
+    WITHDRAWN = 64,    /* documents, in one transaction */
     RETRY_AFTER_S = 5, /* after a failure; twice as long after each further one */
     RETRY_AT_MOST_S = 300,
 };
@@ -109,6 +111,13 @@ static ibid_code attach(struct follower *follower, const struct collection *coll
     return IBID_OK;
 }
 
+/* Retired, and more is left of it than a name to the outside. */
+static bool is_leaving(const struct collection *collection)
+{
+    return collection->role == COLLECTION_RETIRED &&
+           (collection->id != collection->parent_id || collection->dimension != 0);
+}
+
 /* ---- following ---- */
 
 static ibid_code note_watermark(struct follower *follower, struct attached *attached, int64_t seq,
@@ -181,27 +190,99 @@ static void note_outcome(struct follower *follower, const struct collection *col
     pthread_mutex_unlock(&follower->lock);
 }
 
+/* ---- a change of embedder: records/succession.h ---- */
+
+/* The successor has the rows in the store now. */
+static ibid_code switch_to(struct follower *follower, const struct collection *successor, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    bool done;
+    TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(succession_switch(transaction, successor->parent_id, &done, err));
+    TRY(transaction_commit(transaction_take(&transaction), err));
+    if (!done)
+        return IBID_OK;
+    follower_wake(follower); /* to retire what has served */
+    log_info("collection '%.*s' is searched by the vectors of %.*s now", STR_ARG(successor->name),
+             STR_ARG(successor->embedder));
+    return IBID_OK;
+}
+
+static ibid_code forget_watermark(struct follower *follower, int64_t collection_id, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(watermark_forget(transaction, str_from(follower->vectors->ops->name), collection_id, err));
+    return transaction_commit(transaction_take(&transaction), err);
+}
+
+static void detach(struct follower *follower, int64_t collection_id)
+{
+    pthread_mutex_lock(&follower->lock);
+    struct attached *attached = look_up(follower, collection_id);
+    if (attached) {
+        free(attached->fingerprint);
+        *attached = follower->attached[--follower->attached_count];
+    }
+    pthread_mutex_unlock(&follower->lock);
+}
+
+/* Nothing that the store has is wanted any more, so it need not be told of each row. The records lose the
+ * rows some at a time; the sweep after it deletes them. */
+static ibid_code retire(struct follower *follower, const struct collection *retired, ibid_error *err)
+{
+    detach(follower, retired->id);
+    TRY(vector_store_drop(follower->vectors, retired->id, err));
+    TRY(forget_watermark(follower, retired->id, err));
+    for (bool more = true; more && !atomic_load(&follower->cancel);) {
+        AUTO_TRANSACTION *transaction = NULL;
+        TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+        TRY(succession_withdraw(transaction, retired->id, WITHDRAWN, &more, err));
+        TRY(transaction_commit(transaction_take(&transaction), err));
+    }
+    return IBID_OK;
+}
+
+/* After the sweep. */
+static ibid_code forget_retired(struct follower *follower, const struct collection *collections, size_t count,
+                                ibid_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        AUTO_TRANSACTION *transaction = NULL;
+        bool gone;
+        if (!is_leaving(&collections[i]))
+            continue;
+        TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+        TRY(succession_forget(transaction, collections[i].id, &gone, err));
+        TRY(transaction_commit(transaction_take(&transaction), err));
+    }
+    return IBID_OK;
+}
+
+/* ---- a round ---- */
+
 /* What there is to do in one round. */
 struct round {
     uint64_t asked, compact;
     bool compacting, insistent;
 };
 
-static ibid_code serve_all(struct follower *follower, const struct round *round, ibid_error *err)
+/* A collection that retires does so in a quiet round after the one that it was relieved in, so that searches
+ * which have begun with it are over. */
+static ibid_code serve_one(struct follower *follower, const struct collection *collection,
+                           const struct round *round, ibid_error *err)
 {
-    AUTO_ARENA arena = ARENA_INIT;
-    struct collection *collections;
-    size_t count;
-    TRY(list_collections(follower, &arena, &collections, &count, err));
-    for (size_t i = 0; i < count && !atomic_load(&follower->cancel); i++) {
-        struct attached *attached = find_attached(follower, collections[i].id);
-        if (!round->insistent && attached->retry_at_us > clock_monotonic_us())
-            continue;
-        ibid_error error = {0};
-        const ibid_code code = serve(follower, &collections[i], attached, round->compacting, &error);
-        note_outcome(follower, &collections[i], attached, code, &error);
-    }
-    return IBID_OK;
+    if (collection->role == COLLECTION_RETIRED)
+        return round->compacting && is_leaving(collection) ? retire(follower, collection, err) : IBID_OK;
+    struct attached *attached = find_attached(follower, collection->id);
+    if (!round->insistent && attached->retry_at_us > clock_monotonic_us())
+        return IBID_OK;
+    ibid_error error = {0};
+    const ibid_code code = serve(follower, collection, attached, round->compacting, &error);
+    note_outcome(follower, collection, attached, code, &error);
+    return code == IBID_OK && collection->role == COLLECTION_SUCCESSOR && collection->complete
+               ? switch_to(follower, collection, err)
+               : IBID_OK;
 }
 
 static ibid_code sweep_all(struct follower *follower, ibid_error *err)
@@ -218,11 +299,26 @@ static ibid_code sweep_all(struct follower *follower, ibid_error *err)
 
 static ibid_code run_round(struct follower *follower, const struct round *round, ibid_error *err)
 {
-    TRY(serve_all(follower, round, err));
+    AUTO_ARENA arena = ARENA_INIT;
+    struct collection *collections;
+    size_t count;
+    TRY(list_collections(follower, &arena, &collections, &count, err));
+    ibid_code first = IBID_OK; /* one that fails does not keep the others */
+    for (size_t i = 0; i < count && !atomic_load(&follower->cancel); i++) {
+        ibid_error error = {0};
+        const ibid_code code = serve_one(follower, &collections[i], round, &error);
+        if (code != IBID_OK && first == IBID_OK) {
+            first = code;
+            *err = error;
+        }
+    }
+    TRY(first);
     if (!round->compacting)
         return IBID_OK;
-    if (all_are_introduced(follower))
+    if (all_are_introduced(follower)) {
         TRY(sweep_all(follower, err));
+        TRY(forget_retired(follower, collections, count, err));
+    }
     return metadata_store_maintain(follower->metadata, err);
 }
 
@@ -238,6 +334,8 @@ static ibid_code attach_all(struct follower *follower, ibid_error *err)
     size_t count;
     TRY(list_collections(follower, &arena, &collections, &count, err));
     for (size_t i = 0; i < count; i++) {
+        if (collections[i].role == COLLECTION_RETIRED)
+            continue;
         struct attached *attached = find_attached(follower, collections[i].id);
         ibid_error error = {0};
         const ibid_code code = attach(follower, &collections[i], attached, &error);

@@ -1,7 +1,5 @@
 #include "instance/instance.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +9,6 @@
 #include "instance/estimate.h"
 #include "instance/parts.h"
 #include "instance/settings.h"
-#include "records/collection.h"
 #include "records/row_feed.h"
 
 enum { EMBEDDER_RETRY_S = 5 };
@@ -197,6 +194,7 @@ ibid_code instance_open(const char *folder, const struct instance_settings *sett
     instance->compute = slots_new(thread_core_count());
     pthread_mutex_init(&instance->lock, NULL);
     pthread_cond_init(&instance->embedder_tried, NULL);
+    pthread_mutex_init(&instance->former_lock, NULL);
     const ibid_code code = open_parts(instance, mode, err);
     if (code != IBID_OK) {
         instance_close(instance);
@@ -214,6 +212,7 @@ void instance_close(struct instance *instance)
     follower_close(instance->follower);
     extract_pool_close(instance->extract_pool);
     embedder_close(instance->embedder);
+    formers_close(instance->formers);
     vector_store_close(instance->vectors);
     row_source_free(instance->rows);
     blob_store_close(instance->blobs);
@@ -221,6 +220,7 @@ void instance_close(struct instance *instance)
     slots_free(instance->compute);
     pthread_mutex_destroy(&instance->lock);
     pthread_cond_destroy(&instance->embedder_tried);
+    pthread_mutex_destroy(&instance->former_lock);
     free(instance->folder);
     free(instance);
 }
@@ -258,54 +258,6 @@ struct slots *instance_compute(struct instance *instance)
 const struct extract_settings *instance_extract_settings(const struct instance *instance)
 {
     return &instance->settings->extract;
-}
-
-/* ---- meaning ---- */
-
-const char *meaning_state_string(enum meaning_state state)
-{
-    static const char *const strings[] = {
-#define X(name, string) [MEANING_##name] = string,
-        MEANING_STATE_MAP(X)
-#undef X
-    };
-    return strings[state];
-}
-
-static void set_meaning(struct meaning *meaning, enum meaning_state state, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-static void set_meaning(struct meaning *meaning, enum meaning_state state, const char *format, ...)
-{
-    va_list arguments;
-    *meaning = (struct meaning){.state = state};
-    va_start(arguments, format);
-    vsnprintf(meaning->reason, sizeof meaning->reason, format, arguments);
-    va_end(arguments);
-}
-
-ibid_code instance_meaning(struct instance *instance, int64_t collection_id, struct meaning *ret,
-                           ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    AUTO_TRANSACTION *transaction = NULL;
-    struct collection collection;
-    TRY(transaction_begin(instance->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(collection_load(transaction, collection_id, &arena, &collection, err));
-    transaction_rollback(transaction_take(&transaction));
-    struct embedder *embedder;
-    ibid_error missing = {0};
-    if (instance_embedder(instance, &embedder, &missing) != IBID_OK) {
-        set_meaning(ret, MEANING_EMBEDDER_MISSING, "%s", missing.message);
-    } else if (collection.embedder_fingerprint.size == 0) {
-        set_meaning(ret, MEANING_NOTHING_EMBEDDED, "nothing has been embedded yet: index something");
-    } else if (!str_is(collection.embedder_fingerprint, embedder->info.fingerprint)) {
-        set_meaning(ret, MEANING_EMBEDDER_CHANGED,
-                    "the vectors were made by %.*s, the settings name %s: indexing makes new ones",
-                    STR_ARG(collection.embedder), embedder->info.id);
-    } else {
-        *ret = (struct meaning){.state = MEANING_READY, .embedder = embedder};
-    }
-    return IBID_OK;
 }
 
 /* ---- keeping in step ---- */

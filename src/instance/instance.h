@@ -79,11 +79,10 @@ const struct extract_settings *instance_extract_settings(const struct instance *
  * everything but searching by meaning goes on. A later call tries again. */
 ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ibid_error *err) MUST_CHECK;
 
-#define MEANING_STATE_MAP(X)                                                                 \
-    X(READY, "ready")                                                                        \
-    X(EMBEDDER_MISSING, "embedder_missing") /* no model here, or it does not answer */       \
-    X(EMBEDDER_CHANGED,                                                                      \
-      "embedder_changed") /* the vectors were made by another one: the next run makes new */ \
+#define MEANING_STATE_MAP(X)                                                                              \
+    X(READY, "ready")                                                                                     \
+    X(EMBEDDER_MISSING, "embedder_missing") /* no model here, or it does not answer */                    \
+    X(EMBEDDER_CHANGED, "embedder_changed") /* that of the vectors is not here: the next run makes new */ \
     X(NOTHING_EMBEDDED, "nothing_embedded") /* no vector was made yet */
 enum meaning_state {
 #define X(name, string) MEANING_##name,
@@ -94,8 +93,8 @@ const char *meaning_state_string(enum meaning_state state);
 
 struct meaning {
     enum meaning_state state;
-    struct embedder *embedder; /* for queries; NULL unless READY */
-    char reason[480];          /* for people; empty when READY */
+    struct embedder *embedder; /* for queries: the one that made the vectors; NULL unless READY */
+    char reason[960];          /* for people: why not; when READY, empty but while the embedder is changed */
 };
 /* Whether a collection can be searched by meaning, and with what. */
 ibid_code instance_meaning(struct instance *instance, int64_t collection_id, struct meaning *ret,

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/option_json.h"
 #include "connector/connector.h"
 #include "ingest/source.h"
 #include "records/source.h"

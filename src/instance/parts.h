@@ -26,4 +26,11 @@ struct instance {
     bool embedder_opening;     /* a thread does, without the lock */
     ibid_error embedder_error; /* of the last try */
     int64_t embedder_tried_us; /* 0: never */
+
+    pthread_mutex_t former_lock; /* held while one is opened, too */
+    struct former *formers;      /* embedders that vectors were made by before the settings were changed */
 };
+
+/* meaning.c: an embedder of before, or why it cannot be had. */
+struct former;
+void formers_close(struct former *take_formers); /* NULL is fine */

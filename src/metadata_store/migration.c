@@ -14,10 +14,15 @@ static const char metrics_token[] =
 #include "metadata_store/migrations/0003_metrics_token.sql.inc"
     ;
 
+static const char succession[] =
+#include "metadata_store/migrations/0004_succession.sql.inc"
+    ;
+
 const struct migration migrations[] = {
     {1, foundation},
     {2, declared_type},
     {3, metrics_token},
+    {4, succession},
     {0, NULL},
 };
 

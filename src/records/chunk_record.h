@@ -35,7 +35,9 @@ struct chunk_record {
 void chunk_id_make(struct str file_id, struct str heading_path, struct str text, uint32_t occurrence,
                    char out[CHUNK_ID_SIZE]);
 
-/* A page of a document's chunks under a collection, in order. *ret_total counts them all. A document
+/* Collections are named here as the outside knows them: what serves them is looked up.
+ *
+ * A page of a document's chunks under a collection, in order. *ret_total counts them all. A document
  * without chunks there gives none. The caller has checked that the document may be read. */
 ibid_code chunk_record_list(struct transaction *transaction, int64_t document_id, int64_t collection_id,
                             int64_t offset, size_t limit, struct arena *arena, struct chunk_record **ret,
@@ -51,7 +53,7 @@ ibid_code chunk_record_find(struct transaction *transaction, int64_t document_id
 /* A row of a search, read in the caller's transaction. */
 struct row_record {
     int64_t row_id;
-    int64_t collection_id;
+    int64_t collection_id; /* that keeps the row: the one that serves, records/collection.h */
     struct chunk_record chunk;
     const struct document *document; /* shared by the rows of one document */
 };

@@ -1,42 +1,79 @@
 #include "records/collection.h"
 
 #include "base/clock.h"
-#include "records/content_internal.h"
-#include "records/row_feed.h"
 #include "records/sql.h"
 
 enum { NAME_LIMIT = 256, CHUNKING_LIMIT = 16 * 1024 };
 
-#define COLLECTION_COLUMNS \
-    "id, name, embedder, embedder_fingerprint, dimension, chunker, chunking, language, seq, created_at"
+/* Every row of collections with its parent, which is itself unless it is a successor or was one. */
+#define COLLECTION_SELECT                                                                       \
+    "SELECT c.id, p.id, p.name, c.embedder, c.embedder_fingerprint, c.embedder_options,"        \
+    " c.dimension, p.chunker, p.chunking, p.language, c.seq, c.created_at, c.complete,"         \
+    " CASE c.id WHEN coalesce(p.serving_id, p.id) THEN 0 WHEN p.successor_id THEN 1 ELSE 2 END" \
+    " FROM collections c JOIN collections p ON p.id = coalesce(c.parent_id, c.id)"
 
 static struct collection read_collection(struct statement *statement, struct arena *arena)
 {
     return (struct collection){
         .id = statement_int(statement, 0),
-        .name = sql_str(statement, 1, arena),
-        .embedder = sql_str(statement, 2, arena),
-        .embedder_fingerprint = sql_str(statement, 3, arena),
-        .dimension = (uint32_t)statement_int(statement, 4),
-        .chunker = sql_str(statement, 5, arena),
-        .chunking = sql_str(statement, 6, arena),
-        .language = sql_str(statement, 7, arena),
-        .seq = statement_int(statement, 8),
-        .created_at = statement_int(statement, 9),
+        .parent_id = statement_int(statement, 1),
+        .name = sql_str(statement, 2, arena),
+        .embedder = sql_str(statement, 3, arena),
+        .embedder_fingerprint = sql_str(statement, 4, arena),
+        .embedder_options = sql_str(statement, 5, arena),
+        .dimension = (uint32_t)statement_int(statement, 6),
+        .chunker = sql_str(statement, 7, arena),
+        .chunking = sql_str(statement, 8, arena),
+        .language = sql_str(statement, 9, arena),
+        .seq = statement_int(statement, 10),
+        .created_at = statement_int(statement, 11),
+        .complete = statement_int(statement, 12) != 0,
+        .role = (enum collection_role)statement_int(statement, 13),
     };
+}
+
+/* The only row of the statement. */
+static ibid_code read_one(struct statement *statement, int64_t id, struct arena *arena,
+                          struct collection *ret, ibid_error *err)
+{
+    bool row;
+    TRY(statement_step(statement, &row, err));
+    if (!row)
+        return fail(err, IBID_ENOTFOUND, "there is no collection %lld", (long long)id);
+    *ret = read_collection(statement, arena);
+    statement_reset(statement);
+    return IBID_OK;
 }
 
 ibid_code collection_load(struct transaction *transaction, int64_t id, struct arena *arena,
                           struct collection *ret, ibid_error *err)
 {
     struct statement *statement;
-    TRY(SQL_PREPARE(transaction, "SELECT " COLLECTION_COLUMNS " FROM collections WHERE id = ?1", &statement,
-                    err, id));
-    bool row;
-    TRY(statement_step(statement, &row, err));
-    if (!row)
-        return fail(err, IBID_ENOTFOUND, "there is no collection %lld", (long long)id);
-    *ret = read_collection(statement, arena);
+    TRY(SQL_PREPARE(transaction, COLLECTION_SELECT " WHERE c.id = ?1", &statement, err, id));
+    return read_one(statement, id, arena, ret, err);
+}
+
+ibid_code collection_load_serving(struct transaction *transaction, int64_t id, struct arena *arena,
+                                  struct collection *ret, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction,
+                    COLLECTION_SELECT " WHERE c.id = (SELECT coalesce(serving_id, id) FROM collections"
+                                      " WHERE id = ?1 AND parent_id IS NULL)",
+                    &statement, err, id));
+    return read_one(statement, id, arena, ret, err);
+}
+
+ibid_code collection_load_successor(struct transaction *transaction, int64_t id, struct arena *arena,
+                                    struct collection *ret, bool *ret_found, ibid_error *err)
+{
+    struct statement *statement;
+    TRY(SQL_PREPARE(transaction,
+                    COLLECTION_SELECT " WHERE c.id = (SELECT successor_id FROM collections WHERE id = ?1)",
+                    &statement, err, id));
+    TRY(statement_step(statement, ret_found, err));
+    if (*ret_found)
+        *ret = read_collection(statement, arena);
     statement_reset(statement);
     return IBID_OK;
 }
@@ -47,8 +84,7 @@ ibid_code collection_list(struct transaction *transaction, struct arena *arena, 
     int64_t total;
     TRY(SQL_INT(transaction, "SELECT count(*) FROM collections", 0, &total, err));
     struct statement *statement;
-    TRY(statement_prepare(transaction, "SELECT " COLLECTION_COLUMNS " FROM collections ORDER BY id",
-                          &statement, err));
+    TRY(statement_prepare(transaction, COLLECTION_SELECT " ORDER BY c.id", &statement, err));
     struct collection *list = ARENA_ARRAY(arena, struct collection, (size_t)total);
     size_t count = 0;
     for (bool row; count < (size_t)total;) {
@@ -88,54 +124,6 @@ ibid_code collection_create(struct transaction *transaction, const struct collec
     TRY(sql_first_int(statement, &row, ret_id, err));
     return row ? IBID_OK
                : fail(err, IBID_ECONFLICT, "there is a collection '%.*s' already", STR_ARG(draft->name));
-}
-
-/* ---- changing --------------------------------------------------------------------------------- */
-
-/* Takes the vectors off every row of the collection. There may be very many: the sweep deletes those that
- * nothing uses any more, some at a time. */
-static ibid_code drop_vectors(struct transaction *transaction, int64_t id, ibid_error *err)
-{
-    AUTO_ID_LIST rows = {0};
-    struct statement *statement;
-    TRY(SQL_RUN(
-        transaction,
-        "INSERT INTO embeddings_ahead (embedding_id, created_at) SELECT DISTINCT embedding_id, 0 FROM rows"
-        " WHERE collection_id = ?1 AND embedding_id IS NOT NULL ON CONFLICT DO NOTHING",
-        err, id));
-    TRY(SQL_PREPARE(
-        transaction,
-        "SELECT row_id FROM rows WHERE collection_id = ?1 AND embedding_id IS NOT NULL ORDER BY seq",
-        &statement, err, id));
-    TRY(id_list_collect(&rows, statement, err));
-    int64_t seq = 0;
-    for (size_t i = 0; i < rows.count; i++) {
-        TRY(commit_seq_take(transaction, &seq, err));
-        TRY(SQL_RUN(transaction, "UPDATE rows SET embedding_id = NULL, seq = ?2 WHERE row_id = ?1", err,
-                    rows.ids[i], seq));
-    }
-    return rows.count ? content_note_change(transaction, id, seq, err) : IBID_OK;
-}
-
-ibid_code collection_set_embedder(struct transaction *transaction, int64_t id, struct str embedder,
-                                  struct str fingerprint, uint32_t dimension, ibid_error *err)
-{
-    AUTO_ARENA arena = ARENA_INIT;
-    struct collection old;
-    TRY(collection_load(transaction, id, &arena, &old, err));
-    const bool same_space = str_equal(old.embedder_fingerprint, fingerprint) && old.dimension == dimension;
-    if (same_space && str_equal(old.embedder, embedder))
-        return IBID_OK;
-    if (!same_space)
-        TRY(drop_vectors(transaction, id, err));
-    struct statement *statement;
-    TRY(SQL_PREPARE(
-        transaction,
-        "UPDATE collections SET dimension = ?2, embedder = ?3, embedder_fingerprint = ?4 WHERE id = ?1",
-        &statement, err, id, dimension));
-    sql_bind_str(statement, 3, embedder);
-    sql_bind_str(statement, 4, fingerprint);
-    return statement_run(statement, err);
 }
 
 ibid_code collection_count(struct transaction *transaction, int64_t id, struct collection_counts *ret,

@@ -46,8 +46,9 @@ static ibid_code ids_of_query(struct transaction *transaction, const struct docu
         statement_bind_int(statement, 1, query->source_id);
     } else {
         TRY(statement_prepare(transaction,
-                              "SELECT document_id FROM document_collections"
-                              " WHERE collection_id = ?1 AND document_id > ?2 ORDER BY document_id LIMIT ?3",
+                              "SELECT document_id FROM document_collections WHERE collection_id ="
+                              " (SELECT coalesce(serving_id, id) FROM collections WHERE id = ?1)"
+                              " AND document_id > ?2 ORDER BY document_id LIMIT ?3",
                               &statement, err));
         statement_bind_int(statement, 1, query->collection_id);
     }
@@ -69,8 +70,9 @@ static ibid_code is_in_collection(struct transaction *transaction, int64_t docum
 {
     int64_t found;
     TRY(SQL_INT(transaction,
-                "SELECT 1 FROM document_collections WHERE document_id = ?1 AND collection_id = ?2", 0, &found,
-                err, document_id, collection_id));
+                "SELECT 1 FROM document_collections WHERE document_id = ?1 AND collection_id ="
+                " (SELECT coalesce(serving_id, id) FROM collections WHERE id = ?2)",
+                0, &found, err, document_id, collection_id));
     *ret = found != 0;
     return IBID_OK;
 }

@@ -116,6 +116,18 @@ static ibid_code make_set(struct publisher *publisher, int64_t *ret, ibid_error 
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
+static ibid_code shows_revision(struct publisher *publisher, int64_t collection_id, bool *ret,
+                                ibid_error *err)
+{
+    int64_t shown;
+    TRY(SQL_INT(publisher->transaction,
+                "SELECT s.revision_id FROM document_collections d JOIN chunk_sets s ON s.id = d.chunk_set_id"
+                " WHERE d.document_id = ?1 AND d.collection_id = ?2",
+                0, &shown, err, publisher->publication->document_id, collection_id));
+    *ret = shown == publisher->revision_id;
+    return IBID_OK;
+}
+
 /* Those named, and those that show the chunk set without being named: they follow it, and what has no vector
  * under their embedder yet is pending. */
 static ibid_code list_placements(struct publisher *publisher, int64_t old_set, ibid_error *err)
@@ -130,11 +142,18 @@ static ibid_code list_placements(struct publisher *publisher, int64_t old_set, i
     TRY(id_list_collect(&showing, statement, err));
     struct placement *placements =
         ARENA_ARRAY(publisher->arena, struct placement, publication->placement_count + showing.count);
-    size_t count = publication->placement_count;
-    memcpy(placements, publication->placements, count * sizeof *placements);
+    size_t count = 0;
+    for (size_t i = 0; i < publication->placement_count; i++) {
+        bool left_alone = false;
+        if (publication->placements[i].unless_shown)
+            TRY(shows_revision(publisher, publication->placements[i].collection_id, &left_alone, err));
+        if (!left_alone)
+            placements[count++] = publication->placements[i];
+    }
+    const size_t named_count = count;
     for (size_t i = 0; i < showing.count; i++) {
         bool named = false;
-        for (size_t j = 0; j < publication->placement_count; j++)
+        for (size_t j = 0; j < named_count; j++)
             named |= placements[j].collection_id == showing.ids[i];
         if (!named)
             placements[count++] = (struct placement){.collection_id = showing.ids[i]};
@@ -235,7 +254,7 @@ static ibid_code place_chunk(struct publisher *publisher, const struct placement
         living->kept = true;
         publisher->result.rows_kept++;
     }
-    publisher->result.rows_pending += embedding_id == 0 && dimension != 0;
+    publisher->result.rows_pending += embedding_id == 0 && dimension != 0 && !placement->unless_shown;
     return IBID_OK;
 }
 

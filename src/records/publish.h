@@ -31,6 +31,7 @@ struct chunk_embedding {
 struct placement {
     int64_t collection_id;
     const struct chunk_embedding *embeddings; /* one for each chunk; NULL: keyword only for now */
+    bool unless_shown; /* leave the collection alone if it shows this revision, cut in whatever way */
 };
 
 struct publication {
@@ -41,7 +42,7 @@ struct publication {
     int64_t size;              /* of the bytes; -1 leaves the document's */
     struct str document_title; /* empty leaves the document's */
     struct str author, media_type, language;
-    struct str version; /* etag or revision number at the source; empty leaves the document's */
+    struct str version;              /* etag or revision number at the source; empty leaves the document's */
     int64_t created_at, modified_at; /* 0 leaves the document's */
     struct str metadata;             /* JSON object; empty leaves the document's */
     struct str chunking;             /* fingerprint: chunker_fingerprint() */
@@ -54,7 +55,8 @@ struct publication {
 struct publication_result {
     int64_t revision_id;
     size_t rows_added, rows_kept, rows_removed; /* over all placements */
-    size_t rows_pending;                        /* living rows without a vector though one was asked for */
+    size_t rows_pending;                        /* living rows without a vector though one was asked for;
+                                                   not counted where a placement is `unless_shown` */
 };
 
 /* IBID_ENOTFOUND when the document is gone (deleted meanwhile): nothing was written then. */

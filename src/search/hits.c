@@ -4,7 +4,7 @@
 
 /* ---- what the records say ---- */
 
-static struct hit hit_of_record(const struct row_record *record)
+static struct hit hit_of_record(const struct row_record *record, int64_t collection_id)
 {
     const struct document *document = record->document;
     const struct chunk_record *chunk = &record->chunk;
@@ -14,7 +14,7 @@ static struct hit hit_of_record(const struct row_record *record)
         .chunk_id = chunk->chunk_id,
         .document_id = document->id,
         .file_id = document->file_id,
-        .collection_id = record->collection_id,
+        .collection_id = collection_id,
         .document_title = document->document_title,
         .path = document->path,
         .source_url = document->source_url,
@@ -122,8 +122,8 @@ static ibid_code add_neighbour(const struct hit_maker *maker, const struct row_r
                                struct hit_neighbour *neighbours, size_t *count, ibid_error *err)
 {
     struct chunk_record chunk;
-    ibid_code code = chunk_record_at(maker->transaction, record->document->id, record->collection_id, index,
-                                     maker->arena, &chunk, err);
+    ibid_code code = chunk_record_at(maker->transaction, record->document->id, maker->query->collection_id,
+                                     index, maker->arena, &chunk, err);
     if (code == IBID_ENOTFOUND) /* the document begins or ends here */
         return IBID_OK;
     TRY(code);
@@ -189,7 +189,7 @@ ibid_code hit_make(const struct hit_maker *maker, const struct row_record *recor
 {
     static const struct query_terms no_terms;
     const struct query_terms *terms = scored ? maker->queries[scored->found->query].terms : NULL;
-    struct hit hit = hit_of_record(record);
+    struct hit hit = hit_of_record(record, maker->query->collection_id);
     struct text_match match = {0};
     hit.score = scored ? scored->score : listed;
     if (terms)

@@ -68,8 +68,8 @@ static ibid_code load_collection(struct search *search, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(search->searcher->context.metadata_store, TRANSACTION_READ, &transaction, err));
-    return collection_load(transaction, search->query->collection_id, search->arena, &search->collection,
-                           err);
+    return collection_load_serving(transaction, search->query->collection_id, search->arena,
+                                   &search->collection, err);
 }
 
 /* An embedder is of use only where it made the vectors. */

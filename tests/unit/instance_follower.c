@@ -108,8 +108,11 @@ static void open_pair(struct pair *pair, struct test_store *records, int state)
 {
     pair->records = records;
     struct transaction *transaction = test_begin(records, TRANSACTION_WRITE);
-    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, STR("test/model@1"), STR("wide"),
-                                      DIMENSION, err));
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID,
+                                      &(struct collection_embedder){.id = STR("test/model@1"),
+                                                                    .fingerprint = STR("wide"),
+                                                                    .dimension = DIMENSION},
+                                      err));
     assert_ok(collection_create(transaction, &(struct collection){.name = STR("other")}, &pair->other, err));
     pair->source = test_source(transaction, "/notes");
     test_commit(transaction);

@@ -142,7 +142,11 @@ static void use_content(struct test_store *store, struct transaction *transactio
     assert_ok(row_pending(transaction, 1, 0, 5, arena, &pending, &count, err));
     assert_ok(embedding_put(transaction, &key, vector, TEST_DIMENSION, &embedding, err));
     assert_ok(row_set_embedding(transaction, 1, embedding, err));
-    assert_ok(collection_set_embedder(transaction, 1, STR("m"), STR("other"), TEST_DIMENSION, err));
+    assert_ok(collection_set_embedder(transaction, 1,
+                                      &(struct collection_embedder){.id = STR("m"),
+                                                                    .fingerprint = STR("other"),
+                                                                    .dimension = TEST_DIMENSION},
+                                      err));
 }
 
 static void use_ledger(struct test_store *store, struct transaction *transaction, int64_t source)

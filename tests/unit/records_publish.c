@@ -298,7 +298,7 @@ static void collections_share_a_chunk_set(void **state)
     struct test_content content;
     struct publication_result result;
     test_content(&content, id, "one\n\ntwo");
-    content.placement = (struct placement){other, NULL};
+    content.placement = (struct placement){.collection_id = other};
     assert_ok(document_publish(transaction, &content.publication, &result, err));
     assert_int_equal(result.rows_added, 2);
     assert_int_equal(result.rows_kept, 2);
@@ -322,28 +322,6 @@ static void collections_share_a_chunk_set(void **state)
     assert_ok(chunk_record_list(reader, id, DEFAULT_COLLECTION_ID, 0, 10, &store->arena, &chunks, &count,
                                 &total, err));
     assert_int_equal(count, 0);
-}
-
-static void another_embedder_leaves_rows_pending(void **state)
-{
-    struct test_store *store = *state;
-    published(store, "one\n\ntwo");
-    struct transaction *transaction = test_begin(store, TRANSACTION_WRITE);
-    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, STR("test/model@2"), STR("other"),
-                                      8, err));
-    struct collection_counts counts;
-    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
-    assert_int_equal(counts.rows, 2);
-    assert_int_equal(counts.pending_rows, 2);
-    test_commit(transaction);
-    struct row *rows;
-    assert_int_equal(test_changes(store, 0, &rows), 2);
-    assert_null(rows[0].vector);
-    struct sweep_result swept;
-    transaction = test_begin(store, TRANSACTION_WRITE);
-    assert_ok(sweep(transaction, 100, &swept, err));
-    test_commit(transaction);
-    assert_int_equal(count_of(store, "SELECT count(*) FROM embeddings"), 0);
 }
 
 static void the_canonical_text_is_read_in_parts(void **state)
@@ -430,7 +408,6 @@ int main(void)
         TEST(a_vector_is_stored_once_and_goes_with_its_last_row),
         TEST(a_vector_from_the_cache_need_not_be_given),
         TEST(collections_share_a_chunk_set),
-        TEST(another_embedder_leaves_rows_pending),
         TEST(the_canonical_text_is_read_in_parts),
         TEST(a_missing_document_cannot_be_published),
         TEST(hits_are_checked_against_the_truth),

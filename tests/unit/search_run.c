@@ -74,9 +74,12 @@ static int set_up(void **state)
     open_embedder(bench);
     struct transaction *transaction = test_begin(bench->store, TRANSACTION_WRITE);
     int64_t workspace;
-    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID,
-                                      str_from(bench->embedder.base.info.id),
-                                      str_from(bench->embedder.base.info.fingerprint), DIMENSION, err));
+    assert_ok(collection_set_embedder(
+        transaction, DEFAULT_COLLECTION_ID,
+        &(struct collection_embedder){.id = str_from(bench->embedder.base.info.id),
+                                      .fingerprint = str_from(bench->embedder.base.info.fingerprint),
+                                      .dimension = DIMENSION},
+        err));
     assert_ok(workspace_create(transaction, STR("other"), false, OWNER_USER_ID, &workspace, err));
     assert_int_equal(workspace, 2);
     bench->source = test_source(transaction, "/notes");

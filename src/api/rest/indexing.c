@@ -218,6 +218,8 @@ static json_t *render_run(const struct ingest_status *status)
     json_set_int(run, "embedded", status->embedded);
     json_set_int(run, "reused", status->reused);
     json_set_int(run, "pending_embeddings", status->pending);
+    json_set_int(run, "backlog", status->backlog);
+    json_set_int(run, "backlog_done", status->backlog_done);
     json_set_time(run, "started_at", status->started_at);
     json_set_time(run, "finished_at", status->finished_at);
     json_set_real(run, "seconds", status->seconds);

@@ -105,20 +105,35 @@ static void set_degraded(struct rest_call *call, json_t *answer, const struct se
     json_set(answer, "degraded", degraded);
 }
 
+/* With the embedder that made the vectors. Should another one's have taken their place since it was asked
+ * for, the search is made once more. */
+static ibid_code search(struct rest_call *call, const struct scope *scope, const struct query *query,
+                        struct meaning *meaning, struct search_result *ret, ibid_error *err)
+{
+    *meaning = (struct meaning){.state = MEANING_READY};
+    for (bool again = true;; again = false) {
+        if (query->mode != SEARCH_KEYWORD)
+            TRY(instance_meaning(call->instance, query->collection_id, meaning, err));
+        const ibid_code code =
+            search_run(rest_searcher(call->rest), meaning->embedder, scope, query, call->arena, ret, err);
+        const bool unlike =
+            code == IBID_EUNAVAILABLE || (code == IBID_OK && ret->degraded == DEGRADED_NOT_EMBEDDED);
+        if (!again || !unlike || meaning->state != MEANING_READY)
+            return code;
+    }
+}
+
 ibid_code handle_search(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     struct query query;
     struct scope scope;
-    struct meaning meaning = {.state = MEANING_READY};
+    struct meaning meaning;
     struct search_result result;
     TRY(read_query(call, &query, err));
     AUTO_TRANSACTION *transaction = NULL;
     TRY(call_read(call, &transaction, &scope, err));
     transaction_rollback(transaction_take(&transaction)); /* the search has a snapshot of its own */
-    if (query.mode != SEARCH_KEYWORD)
-        TRY(instance_meaning(call->instance, query.collection_id, &meaning, err));
-    const ibid_code code =
-        search_run(rest_searcher(call->rest), meaning.embedder, &scope, &query, call->arena, &result, err);
+    const ibid_code code = search(call, &scope, &query, &meaning, &result, err);
     if (code == IBID_EUNAVAILABLE && meaning.state != MEANING_READY)
         return fail(err, code, "cannot search by meaning: %s", meaning.reason);
     TRY(code);

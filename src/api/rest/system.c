@@ -37,6 +37,44 @@ static json_t *render_counts(const int64_t counts[PROCESSING_STATE_COUNT])
     return object;
 }
 
+static ibid_code render_rows(struct transaction *transaction, const struct collection *collection,
+                             json_t *object, ibid_error *err)
+{
+    struct collection_counts counts;
+    TRY(collection_count(transaction, collection->id, &counts, err));
+    json_set_str(object, "embedder", collection->embedder);
+    json_set_int(object, "dimension", collection->dimension);
+    json_set_int(object, "documents", counts.documents);
+    json_set_int(object, "chunks", counts.rows);
+    json_set_int(object, "pending_embeddings", counts.pending_rows);
+    json_set_int(object, "removed_chunks", counts.removed_rows);
+    return IBID_OK;
+}
+
+static ibid_code render_collection(struct rest_call *call, struct transaction *transaction,
+                                   const struct collection *collection, json_t *object, ibid_error *err)
+{
+    struct meaning meaning;
+    struct collection successor;
+    bool changing;
+    TRY(instance_meaning(call->instance, collection->parent_id, &meaning, err));
+    json_set_int(object, "id", collection->parent_id);
+    json_set_str(object, "name", collection->name);
+    TRY(render_rows(transaction, collection, object, err));
+    json_set_string(object, "meaning", meaning_state_string(meaning.state));
+    if (meaning.reason[0])
+        json_set_string(object, "meaning_reason", meaning.reason);
+    ibid_error index_error = {0};
+    if (instance_index_check(call->instance, collection->id, &index_error) != IBID_OK)
+        json_set_string(object, "index_error", index_error.message);
+    TRY(collection_load_successor(transaction, collection->parent_id, call->arena, &successor, &changing,
+                                  err));
+    if (!changing)
+        return IBID_OK;
+    json_set(object, "successor", json_object());
+    return render_rows(transaction, &successor, json_object_get(object, "successor"), err);
+}
+
 static ibid_code render_collections(struct rest_call *call, struct transaction *transaction, json_t *answer,
                                     ibid_error *err)
 {
@@ -46,26 +84,11 @@ static ibid_code render_collections(struct rest_call *call, struct transaction *
     json_t *array = json_array();
     json_set(answer, "collections", array);
     for (size_t i = 0; i < count; i++) {
-        struct collection_counts counts;
-        struct meaning meaning;
-        TRY(collection_count(transaction, collections[i].id, &counts, err));
-        TRY(instance_meaning(call->instance, collections[i].id, &meaning, err));
+        if (collections[i].role != COLLECTION_SERVING)
+            continue;
         json_t *object = json_object();
         json_array_append_new(array, object);
-        json_set_int(object, "id", collections[i].id);
-        json_set_str(object, "name", collections[i].name);
-        json_set_str(object, "embedder", collections[i].embedder);
-        json_set_int(object, "dimension", collections[i].dimension);
-        json_set_int(object, "documents", counts.documents);
-        json_set_int(object, "chunks", counts.rows);
-        json_set_int(object, "pending_embeddings", counts.pending_rows);
-        json_set_int(object, "removed_chunks", counts.removed_rows);
-        json_set_string(object, "meaning", meaning_state_string(meaning.state));
-        if (meaning.reason[0])
-            json_set_string(object, "meaning_reason", meaning.reason);
-        ibid_error index_error = {0};
-        if (instance_index_check(call->instance, collections[i].id, &index_error) != IBID_OK)
-            json_set_string(object, "index_error", index_error.message);
+        TRY(render_collection(call, transaction, &collections[i], object, err));
     }
     return IBID_OK;
 }
