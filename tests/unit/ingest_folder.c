@@ -22,107 +22,7 @@
 #include "records/document.h"
 #include "records/source.h"
 #include "records/workspace.h"
-
-/* A data folder and a folder of documents; both go at the end of a test. */
-struct place {
-    char *root, *data, *documents;
-    struct instance_settings *settings;
-    struct instance *instance;
-    int64_t source_id;
-};
-
-static const char *chunk_size = "512";
-
-static struct instance_settings *settings_for(const char *provider)
-{
-    struct instance_settings *settings = instance_settings_new();
-    struct settings *table = instance_settings_table(settings);
-    const char *const set[][2] = {{"embedder.provider", provider},
-                                  {"embedder.hash.dimension", "64"},
-                                  {"embedder.local.model", "/no/such/model"},
-                                  {"extract.sandbox", "auto"},
-                                  {"ingest.workers", "2"},
-                                  {"ingest.commit_interval", "50ms"},
-                                  {"ingest.chunk_size", chunk_size}};
-    for (size_t i = 0; i < COUNT_OF(set); i++)
-        assert_ok(settings_set(table, str_from(set[i][0]), str_from(set[i][1]), "test", err));
-    return settings;
-}
-
-static void open_place(struct place *place, const char *provider)
-{
-    place->settings = settings_for(provider);
-    assert_ok(instance_open(place->data, place->settings, INSTANCE_CREATE, &place->instance, err));
-}
-
-static void close_place(struct place *place)
-{
-    instance_close(place->instance);
-    instance_settings_free(place->settings);
-    place->instance = NULL;
-    place->settings = NULL;
-}
-
-static struct place new_place(const char *provider)
-{
-    struct place place = {.root = xstrdup("/tmp/ibid-ingest-XXXXXX")};
-    assert_non_null(mkdtemp(place.root));
-    place.data = path_join(place.root, "data");
-    place.documents = path_join(place.root, "documents");
-    assert_ok(folder_make(place.documents, err));
-    open_place(&place, provider);
-    assert_ok(ingest_source(instance_ingest(place.instance), "folder", place.documents, NULL,
-                            &place.source_id, err));
-    return place;
-}
-
-static void end_place(struct place *place)
-{
-    close_place(place);
-    assert_ok(folder_remove(place->root, err));
-    free(place->root);
-    free(place->data);
-    free(place->documents);
-}
-
-static void write_document(const struct place *place, const char *name, const char *text)
-{
-    AUTO_FREE char *path = path_join(place->documents, name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_ok(file_write_fd(fd, text, strlen(text), err));
-    close(fd);
-}
-
-static void write_examples(const struct place *place)
-{
-    write_document(place, "water.md",
-                   "# Water\n\nIt boils at 100 degrees.\n\n## Ice\n\nIt freezes at zero.\n");
-    write_document(place, "bread.txt", "To bake bread with rye flour, let the dough rest for a day.\n");
-    write_document(place, "budget.txt", "Parliament adopted the annual budget on Thursday.\n");
-}
-
-static struct ingest_status run_as(struct place *place, const struct ingest_request *request)
-{
-    struct ingest *ingest = instance_ingest(place->instance);
-    int64_t run_id;
-    struct ingest_status status;
-    assert_ok(ingest_start(ingest, request, &run_id, err));
-    assert_true(ingest_wait(ingest, clock_monotonic_us() + 120 * SECOND_US));
-    assert_true(ingest_status(ingest, &status));
-    assert_int_equal(status.run_id, run_id);
-    if (status.state != RUN_COMPLETED)
-        fail_msg("the run %s: %s", run_state_string(status.state), status.message);
-    assert_ok(instance_index_settled(place->instance, clock_monotonic_us() + 60 * SECOND_US, err));
-    return status;
-}
-
-static struct ingest_status run(struct place *place)
-{
-    const int64_t twice[] = {place->source_id, place->source_id}; /* counts once */
-    const struct ingest_request request = {.source_ids = twice, .source_count = 2};
-    return run_as(place, &request);
-}
+#include "tests/place.h"
 
 static void assert_counts(const struct ingest_status *status, int64_t indexed, int64_t unchanged,
                           int64_t skipped, int64_t failed, int64_t removed)
@@ -319,9 +219,9 @@ static void without_a_model_words_are_found_and_vectors_come_later(void **state)
 
 static void a_long_document_is_stored_in_parts_and_shown_whole(void **state)
 {
-    chunk_size = "16";
+    place_chunk_size = "16";
     struct place place = new_place("hash");
-    chunk_size = "512";
+    place_chunk_size = "512";
     AUTO_BUFFER text = BUFFER(1024 * 1024);
     for (int i = 0; i < 2000; i++)
         buffer_printf(&text, "Sentence number %d of a document that is long but dull, to its end. ", i);
