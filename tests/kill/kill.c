@@ -3,7 +3,8 @@
  *   kill ROUNDS [SEED]
  *
  * In each round a child indexes a folder whose files have partly changed, and uploads documents; after a
- * random time it gets SIGKILL. Then the data directory is opened and must hold
+ * random time it gets SIGKILL. Every few rounds the embedder is another one, so that old rows serve and new
+ * ones are made meanwhile. Then the data directory is opened and must hold
  *   - everything that was acknowledged: documents counted as indexed, uploads that were accepted;
  *   - no document in part: each has all chunks of one version, and the index has the same rows;
  *   - nothing that `verify` finds fault with.
@@ -63,11 +64,15 @@ static uint32_t random_below(uint32_t limit)
 
 /* ---- the child ---------------------------------------------------------------------------------------- */
 
-static struct instance *open_instance(const char *data, struct instance_settings **ret_settings)
+static struct instance *open_instance(const char *data, int round, struct instance_settings **ret_settings)
 {
-    static const char *const set[][2] = {
-        {"embedder.provider", "hash"},      {"embedder.hash.dimension", "64"}, {"extract.sandbox", "auto"},
-        {"ingest.commit_interval", "20ms"}, {"ingest.commit_documents", "16"}, {"ingest.chunk_size", "128"}};
+    enum { ROUNDS_ALIKE = 5 };
+    const char *const set[][2] = {{"embedder.provider", "hash"},
+                                  {"embedder.hash.dimension", round / ROUNDS_ALIKE % 2 ? "96" : "64"},
+                                  {"extract.sandbox", "auto"},
+                                  {"ingest.commit_interval", "20ms"},
+                                  {"ingest.commit_documents", "16"},
+                                  {"ingest.chunk_size", "128"}};
     struct instance_settings *settings = instance_settings_new();
     for (size_t i = 0; i < COUNT_OF(set); i++)
         MUST(settings_set(instance_settings_table(settings), str_from(set[i][0]), str_from(set[i][1]), "test",
@@ -148,7 +153,7 @@ static void *upload_some(void *argument)
 static int run_child(const char *data, const char *documents, const char *round)
 {
     struct instance_settings *settings;
-    struct instance *instance = open_instance(data, &settings);
+    struct instance *instance = open_instance(data, (int)strtol(round, NULL, 10), &settings);
     struct ingest *ingest = instance_ingest(instance);
     int64_t source_id, run_id;
     MUST(ingest_source(ingest, "folder", documents, NULL, &source_id, err));
@@ -159,6 +164,7 @@ static int run_child(const char *data, const char *documents, const char *round)
     thread_start(&thread, "uploads", upload_some, &uploader);
     report_run(ingest);
     pthread_join(thread, NULL);
+    MUST(instance_compact(instance, 0, err)); /* what has served before goes */
     instance_close(instance);
     instance_settings_free(settings);
     say("Z\n");
@@ -344,17 +350,43 @@ static int64_t check_documents(struct transaction *transaction, const struct sco
     return rows;
 }
 
-static void check_index(struct instance *instance, const struct scope *scope, int64_t rows)
+/* The collection whose rows searches see now. */
+static int64_t serving_id(struct instance *instance)
 {
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    struct collection collection;
+    MUST(transaction_begin(instance_metadata(instance), TRANSACTION_READ, &transaction, err));
+    MUST(collection_load_serving(transaction, DEFAULT_COLLECTION_ID, &arena, &collection, err));
+    return collection.id;
+}
+
+/* False when the embedder was changed over in between. */
+static bool check_rows(struct instance *instance, const struct scope *scope)
+{
+    const int64_t serving = serving_id(instance);
+    struct transaction *transaction;
     struct selection *selection;
-    MUST(
-        vector_store_select(instance_vectors(instance), DEFAULT_COLLECTION_ID, scope, NULL, &selection, err));
-    CHECK(selection->count == (uint64_t)rows, "the index has %llu rows, the records have %lld",
-          (unsigned long long)selection->count, (long long)rows);
+    MUST(transaction_begin(instance_metadata(instance), TRANSACTION_READ, &transaction, err));
+    const int64_t rows = check_documents(transaction, scope);
+    transaction_rollback(transaction);
+    MUST(vector_store_select(instance_vectors(instance), serving, scope, NULL, &selection, err));
+    const uint64_t count = selection->count;
     selection_free(selection);
+    if (serving_id(instance) != serving)
+        return false;
+    CHECK(count == (uint64_t)rows, "the index has %llu rows, the records have %lld",
+          (unsigned long long)count, (long long)rows);
+    return true;
+}
+
+static void check_index(struct instance *instance, const struct scope *scope)
+{
     AUTO_ARENA arena = ARENA_INIT;
     struct instance_finding *findings;
     size_t count;
+    while (!check_rows(instance, scope))
+        ;
     MUST(instance_verify(instance, false, NULL, &arena, &findings, &count, err));
     CHECK(count == 0, "verify: %s: %s", findings[0].place, findings[0].problem);
 }
@@ -394,13 +426,13 @@ static void finish_uploads(struct instance *instance, const struct scope *scope)
     MUST(instance_index_settled(instance, deadline, err));
 }
 
-static void check_what_is_left(const char *data, const char *documents,
+static void check_what_is_left(const char *data, const char *documents, int round,
                                const struct acknowledged *acknowledged)
 {
     static const int64_t workspaces[] = {DEFAULT_WORKSPACE_ID};
     const struct scope scope = {.workspaces = workspaces, .workspace_count = 1};
     struct instance_settings *settings;
-    struct instance *instance = open_instance(data, &settings);
+    struct instance *instance = open_instance(data, round, &settings);
     int64_t source_id;
     MUST(ingest_source(instance_ingest(instance), "folder", documents, NULL, &source_id, err));
     struct transaction *transaction;
@@ -409,10 +441,7 @@ static void check_what_is_left(const char *data, const char *documents,
     check_ledger(transaction, acknowledged, source_id);
     transaction_rollback(transaction);
     finish_uploads(instance, &scope);
-    MUST(transaction_begin(instance_metadata(instance), TRANSACTION_READ, &transaction, err));
-    const int64_t rows = check_documents(transaction, &scope);
-    transaction_rollback(transaction);
-    check_index(instance, &scope, rows);
+    check_index(instance, &scope);
     instance_close(instance);
     instance_settings_free(settings);
 }
@@ -459,7 +488,7 @@ static void run_round(const char *program, const char *data, const char *documen
     CHECK(waitpid(child, &status, 0) == child, "waitpid: %s", strerror(errno));
     CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "the child failed with %d", WEXITSTATUS(status));
     read_acknowledged(buffer_str(&text), &acknowledged);
-    check_what_is_left(data, documents, &acknowledged);
+    check_what_is_left(data, documents, round, &acknowledged);
     printf("ok %d - killed after %lld ms: %lld documents, %zu uploads acknowledged%s\n", round,
            (long long)(wait_us / 1000), (long long)acknowledged.settled, acknowledged.upload_count,
            acknowledged.finished ? ", had finished" : "");
