@@ -267,7 +267,7 @@ static bool append_text(struct assembly *self, struct str text, uint32_t *ret_st
     size_t start = self->text.size;
     utf8_append_repaired(&self->text, text);
     if (self->text.overflowed) {
-        stop(self, EXTRACTION_LIMIT, "more than %zu bytes of text", self->limits.max_text);
+        stop(self, EXTRACTION_LIMIT, "more than %zu bytes of text (extract.max_text)", self->limits.max_text);
         return false;
     }
     drop_controls(&self->text, start);
@@ -319,7 +319,7 @@ static void on_page(struct assembly *self, struct wire_reader *reader)
         return;
     }
     if (number > self->limits.max_pages) {
-        stop(self, EXTRACTION_LIMIT, "more than %u pages", self->limits.max_pages);
+        stop(self, EXTRACTION_LIMIT, "more than %u pages (extract.max_pages)", self->limits.max_pages);
         return;
     }
     GROW(self->pages, self->page_count, self->page_capacity);
@@ -527,13 +527,14 @@ static void judge_ending(struct assembly *self, const struct child_report *repor
     uint32_t detail = report->detail;
     unsigned long long memory = request->max_memory >> 20;
     if (report->ending == ENDING_TIMEOUT)
-        stop(self, EXTRACTION_TIMEOUT, "took longer than %.1f seconds", (double)request->max_time / 1e6);
+        stop(self, EXTRACTION_TIMEOUT, "took longer than %.1f seconds (extract.max_time)",
+             (double)request->max_time / 1e6);
     else if (report->ending == ENDING_SIGNAL && detail == SIGXCPU)
-        stop(self, EXTRACTION_LIMIT, "used more than %.1f seconds of CPU time",
+        stop(self, EXTRACTION_LIMIT, "used more than %.1f seconds of CPU time (extract.max_cpu_time)",
              (double)request->max_cpu_time / 1e6);
     else if ((report->ending == ENDING_EXIT && detail == CHILD_EXIT_MEMORY) ||
              (report->ending != ENDING_CANCELED && ran_out_of_memory(report, request)))
-        stop(self, EXTRACTION_LIMIT, "needs more than %llu MiB of memory", memory);
+        stop(self, EXTRACTION_LIMIT, "needs more than %llu MiB of memory (extract.max_memory)", memory);
     else if (report->ending == ENDING_SIGNAL && detail == SIGSYS)
         stop(self, EXTRACTION_CRASHED, "the parser tried what the sandbox forbids");
     else if (report->ending == ENDING_SIGNAL)

@@ -465,7 +465,7 @@ static ibid_code extract_counted(struct extract_pool *pool, const struct extract
         refuse(ret, arena, EXTRACTION_EMPTY, "the file is empty");
     else if (status.st_size > pool->settings.max_file_size)
         refuse(ret, arena, EXTRACTION_LIMIT,
-               arena_printf(arena, "the file is larger than %lld bytes",
+               arena_printf(arena, "the file is larger than %lld bytes (extract.max_file_size)",
                             (long long)pool->settings.max_file_size));
     else
         code = extract_typed(pool, request, media_type, cancel, arena, ret, err);

@@ -196,14 +196,14 @@ static void limits_end_the_stream(void **state)
         emit_block(emitter, BLOCK_PARAGRAPH, 0, 0, STR("0123456789"));
     struct extraction extraction = finish(&stream, &arena);
     assert_int_equal(extraction.status, EXTRACTION_LIMIT);
-    assert_string_equal(extraction.reason.data, "more than 1000 bytes of text");
+    assert_string_equal(extraction.reason.data, "more than 1000 bytes of text (extract.max_text)");
     assert_int_equal(extraction.text.size, 0);
 
     emitter = begin(&stream);
     emit_page(emitter, 101, 1, 1, STR_EMPTY);
     extraction = finish(&stream, &arena);
     assert_int_equal(extraction.status, EXTRACTION_LIMIT);
-    assert_string_equal(extraction.reason.data, "more than 100 pages");
+    assert_string_equal(extraction.reason.data, "more than 100 pages (extract.max_pages)");
 }
 
 static void depth_is_bounded_and_text_survives(void **state)
@@ -255,10 +255,18 @@ static void an_ending_is_named(void **state)
     } rows[] = {
         {{ENDING_SIGNAL, SIGSEGV, 0, 0}, EXTRACTION_CRASHED, "the parser crashed (Segmentation fault)"},
         {{ENDING_SIGNAL, SIGSYS, 0, 0}, EXTRACTION_CRASHED, "the parser tried what the sandbox forbids"},
-        {{ENDING_SIGNAL, SIGXCPU, 0, 0}, EXTRACTION_LIMIT, "used more than 60.0 seconds of CPU time"},
-        {{ENDING_TIMEOUT, SIGKILL, 0, 0}, EXTRACTION_TIMEOUT, "took longer than 120.0 seconds"},
-        {{ENDING_EXIT, CHILD_EXIT_MEMORY, 0, 0}, EXTRACTION_LIMIT, "needs more than 1024 MiB of memory"},
-        {{ENDING_SIGNAL, SIGABRT, 0, 900 << 20}, EXTRACTION_LIMIT, "needs more than 1024 MiB of memory"},
+        {{ENDING_SIGNAL, SIGXCPU, 0, 0},
+         EXTRACTION_LIMIT,
+         "used more than 60.0 seconds of CPU time (extract.max_cpu_time)"},
+        {{ENDING_TIMEOUT, SIGKILL, 0, 0},
+         EXTRACTION_TIMEOUT,
+         "took longer than 120.0 seconds (extract.max_time)"},
+        {{ENDING_EXIT, CHILD_EXIT_MEMORY, 0, 0},
+         EXTRACTION_LIMIT,
+         "needs more than 1024 MiB of memory (extract.max_memory)"},
+        {{ENDING_SIGNAL, SIGABRT, 0, 900 << 20},
+         EXTRACTION_LIMIT,
+         "needs more than 1024 MiB of memory (extract.max_memory)"},
         {{ENDING_EXIT, 1, 0, 0}, EXTRACTION_CRASHED, "the parser ended without a result"},
     };
     AUTO_ARENA arena = ARENA_INIT;

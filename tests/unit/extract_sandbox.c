@@ -112,15 +112,16 @@ static void the_limits_hold(void **state)
         const char *says;
         bool slow; /* tried once, not at each level */
     } rows[] = {
-        {"memory", EXTRACTION_LIMIT, "needs more than 256 MiB of memory"},
-        {"careless_memory", EXTRACTION_LIMIT, "needs more than 256 MiB of memory"},
+        {"memory", EXTRACTION_LIMIT, "needs more than 256 MiB of memory (extract.max_memory)"},
+        {"careless_memory", EXTRACTION_LIMIT, "needs more than 256 MiB of memory (extract.max_memory)"},
         {"huge", EXTRACTION_OK, "huge: ENOMEM\n\nthe attack is over"},
-        {"loop", EXTRACTION_LIMIT, "used more than 1.0 seconds of CPU time", .slow = true},
+        {"loop", EXTRACTION_LIMIT, "used more than 1.0 seconds of CPU time (extract.max_cpu_time)",
+         .slow = true},
         {"stack", EXTRACTION_CRASHED, "the parser crashed (Segmentation fault)"},
         {"crash", EXTRACTION_CRASHED, "the parser crashed (Segmentation fault)"},
         {"abort", EXTRACTION_CRASHED, "the parser crashed (Aborted)"},
         {"exit", EXTRACTION_CRASHED, "the parser ended without a result"},
-        {"text", EXTRACTION_LIMIT, "more than 10485760 bytes of text"},
+        {"text", EXTRACTION_LIMIT, "more than 10485760 bytes of text (extract.max_text)"},
         {"blocks", EXTRACTION_LIMIT, "more than 1000000 blocks"},
         {"warnings", EXTRACTION_OK, "enough\n\nthe attack is over"},
         {"stream", EXTRACTION_CRASHED, "the extractor sent a malformed result (an unknown event)"},
@@ -155,7 +156,7 @@ static void the_clock_ends_what_only_waits(void **state)
     struct extraction extraction;
     assert_ok(run_attack(pool, "sleep", NULL, &arena, &extraction, err));
     assert_int_equal(extraction.status, EXTRACTION_TIMEOUT);
-    assert_string_equal(extraction.reason.data, "took longer than 0.5 seconds");
+    assert_string_equal(extraction.reason.data, "took longer than 0.5 seconds (extract.max_time)");
     extract_pool_close(pool);
 }
 
