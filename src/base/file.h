@@ -13,7 +13,8 @@ ibid_code file_read(const char *path, struct buffer *out, ibid_error *err) MUST_
 /* The same from an open descriptor, from its present position to its end. */
 ibid_code file_read_fd(int fd, struct buffer *out, ibid_error *err) MUST_CHECK;
 
-/* Writes `size` bytes whatever the pieces the system takes them in. */
+/* Writes `size` bytes whatever the pieces the system takes them in. Who knows the file's name adds it to the
+ * error (error_context). */
 ibid_code file_write_fd(int fd, const void *data, size_t size, ibid_error *err) MUST_CHECK;
 
 /* Puts a file in place so that a reader sees the old or the new whole, also after power loss:

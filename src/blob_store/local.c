@@ -66,9 +66,66 @@ static void local_close(struct blob_store *base)
 
 /* ---- putting ---------------------------------------------------------------------------------- */
 
-/* Feeds the hash with what `from` holds, and copies it to `to` if that is another one. */
-static ibid_code hash_and_copy(int from, int to, int64_t limit, struct sha256_state *state, int64_t *ret_size,
-                               ibid_error *err)
+/* A blob under way. */
+struct incoming {
+    char *path; /* beside the blobs */
+    int fd;
+    bool linked; /* `fd` is the caller's, and has the bytes already */
+};
+
+/* Gives a file that was opened without name (O_TMPFILE) one. False where it has a name, by which others may
+ * change it, lies on another disk or was removed. */
+static bool link_nameless(struct local_store *store, int fd, struct incoming *ret)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || info.st_nlink != 0)
+        return false;
+    AUTO_FREE char *file = xasprintf("/proc/self/fd/%d", fd);
+    char *path =
+        xasprintf("%s/" TEMPORARY_PREFIX "link-%lu", store->folder, atomic_fetch_add(&store->links, 1));
+    if (linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0) {
+        free(path);
+        return false;
+    }
+    *ret = (struct incoming){path, fd, true};
+    return true;
+}
+
+static ibid_code begin(struct local_store *store, int fd, struct incoming *ret, ibid_error *err)
+{
+    if (link_nameless(store, fd, ret))
+        return IBID_OK;
+    char *path = xasprintf("%s/" TEMPORARY_PREFIX "XXXXXX", store->folder);
+    const int to = mkostemp(path, O_CLOEXEC);
+    if (to < 0) {
+        const int failed = errno;
+        free(path);
+        return fail_errno(err, failed, "cannot create a file in '%s'", store->folder);
+    }
+    *ret = (struct incoming){path, to, false};
+    return IBID_OK;
+}
+
+static void end(struct incoming *incoming)
+{
+    if (!incoming->linked)
+        close(incoming->fd);
+    unlink(incoming->path); /* gone already when it was put in place */
+    free(incoming->path);
+}
+
+static ibid_code append(const struct incoming *incoming, const char *piece, size_t size, ibid_error *err)
+{
+    if (incoming->linked)
+        return IBID_OK;
+    const ibid_code code = file_write_fd(incoming->fd, piece, size, err);
+    if (code != IBID_OK)
+        error_context(err, "'%s'", incoming->path);
+    return code;
+}
+
+static ibid_code hash_and_copy(int from, const struct incoming *incoming, int64_t limit,
+                               struct sha256_state *state, int64_t *ret_size, ibid_error *err)
 {
     AUTO_FREE char *piece = xmalloc(PIECE_SIZE);
     int64_t size = 0;
@@ -85,8 +142,7 @@ static ibid_code hash_and_copy(int from, int to, int64_t limit, struct sha256_st
             return fail(err, IBID_ETOOBIG, "the file is larger than the limit of %lld bytes",
                         (long long)limit);
         sha256_feed(state, piece, (size_t)got);
-        if (to != from)
-            TRY(file_write_fd(to, piece, (size_t)got, err));
+        TRY(append(incoming, piece, (size_t)got, err));
     }
     *ret_size = size;
     return IBID_OK;
@@ -127,43 +183,21 @@ static ibid_code put_in_place(struct local_store *store, const char *temporary, 
     return file_rename_durably(temporary, place, err);
 }
 
-/* Gives a file that was opened without name (O_TMPFILE) one beside the blobs. NULL where it has a name, by
- * which others may change it, lies on another disk or was removed: free() the result. */
-static char *link_nameless(struct local_store *store, int fd)
-{
-    struct stat info;
-    if (fstat(fd, &info) != 0 || info.st_nlink != 0)
-        return NULL;
-    AUTO_FREE char *file = xasprintf("/proc/self/fd/%d", fd);
-    char *path =
-        xasprintf("%s/" TEMPORARY_PREFIX "link-%lu", store->folder, atomic_fetch_add(&store->links, 1));
-    if (linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
 static ibid_code local_put(struct blob_store *base, int fd, int64_t limit, struct sha256 *ret_hash,
                            int64_t *ret_size, ibid_error *err)
 {
     struct local_store *store = (struct local_store *)base;
-    AUTO_FREE char *linked = link_nameless(store, fd);
-    AUTO_FREE char *copied = linked ? NULL : xasprintf("%s/" TEMPORARY_PREFIX "XXXXXX", store->folder);
-    const char *temporary = linked ? linked : copied;
-    const int to = linked ? fd : mkostemp(copied, O_CLOEXEC);
-    if (to < 0)
-        return fail_errno(err, errno, "cannot create '%s'", temporary);
+    struct incoming incoming;
+    TRY(begin(store, fd, &incoming, err));
     struct sha256_state *state = sha256_start();
     int64_t size = 0;
-    ibid_code code = hash_and_copy(fd, to, limit, state, &size, err);
+    ibid_code code = hash_and_copy(fd, &incoming, limit, state, &size, err);
     const struct sha256 hash = sha256_finish(state);
-    if (code == IBID_OK && fsync(to) != 0)
-        code = fail_errno(err, errno, "cannot sync '%s'", temporary);
-    if (copied)
-        close(to);
+    if (code == IBID_OK && fsync(incoming.fd) != 0)
+        code = fail_errno(err, errno, "cannot sync '%s'", incoming.path);
     if (code == IBID_OK)
-        code = put_in_place(store, temporary, &hash, err);
-    unlink(temporary); /* gone already when it was put in place */
+        code = put_in_place(store, incoming.path, &hash, err);
+    end(&incoming);
     TRY(code);
     *ret_hash = hash;
     *ret_size = size;

@@ -79,7 +79,11 @@ static ibid_code write_bytes(struct str bytes, void *context, ibid_error *err)
     const int64_t ceiling = download->expected_size > 0 ? download->expected_size : download->size_limit;
     if (ceiling > 0 && (int64_t)bytes.size > ceiling - part->done)
         return fail(err, IBID_ETOOBIG, "the file is larger than the limit of %lld bytes", (long long)ceiling);
-    TRY(file_write_fd(part->fd, bytes.data, bytes.size, err));
+    const ibid_code code = file_write_fd(part->fd, bytes.data, bytes.size, err);
+    if (code != IBID_OK) {
+        error_context(err, "%s.part", download->path);
+        return code;
+    }
     part->done += (int64_t)bytes.size;
     if (download->progress)
         download->progress(part->done, download->expected_size > 0 ? download->expected_size : part->total,

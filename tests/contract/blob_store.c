@@ -15,7 +15,7 @@ struct fixture {
     const char *name;
     /* Damages the stored bytes of a blob; NULL where a test cannot. */
     void (*damage)(const char *folder, const struct sha256 *hash);
-    bool takes_files; /* a file without name on its disk becomes the blob */
+    bool takes_files; /* keeps blobs as files: one without name on its disk becomes the blob */
 };
 
 static void damage_local(const char *folder, const struct sha256 *hash)
@@ -200,6 +200,26 @@ static void test_the_limit_holds(void **state)
     close(fd);
 }
 
+static void test_a_full_disk_is_named(void **state)
+{
+    struct bench *bench = *state;
+    const int fd = bytes_fd("0123456789", 10);
+    struct sha256 hash;
+    int64_t size, totals[2] = {0};
+    ibid_error full = {0};
+    if (!bench->fixture->takes_files)
+        SKIP_TEST("blob store %s: it has no disk of this machine", bench->fixture->name);
+    test_files_limit(5);
+    const ibid_code code = blob_store_put(bench->store, fd, 10, &hash, &size, &full);
+    test_files_limit(RLIM_INFINITY);
+    assert_int_not_equal(code, IBID_OK);
+    assert_non_null(strstr(full.message, bench->folder));
+    assert_ok(blob_store_list(bench->store, count_blob, totals, err));
+    assert_int_equal(totals[0], 0);
+    assert_ok(blob_store_put(bench->store, fd, 10, &hash, &size, err));
+    close(fd);
+}
+
 static void test_damage_is_seen_and_mended_by_putting_again(void **state)
 {
     struct bench *bench = *state;
@@ -241,6 +261,7 @@ int main(void)
         {"a file without name is kept", test_a_file_without_name_is_kept},
         {"removed is gone", test_removed_is_gone},
         {"the limit holds", test_the_limit_holds},
+        {"a full disk is named", test_a_full_disk_is_named},
         {"damage is seen and mended", test_damage_is_seen_and_mended_by_putting_again},
         {"listing ends when told", test_listing_ends_when_told},
     };

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tests/folder.h"
 #include "vector_store/embedded/bitmap.h"
+#include "vector_store/embedded/builder.h"
 #include "vector_store/embedded/codes.h"
 #include "vector_store/embedded/format.h"
 #include "vector_store/embedded/kernels.h"
@@ -15,6 +17,7 @@
 #include "vector_store/embedded/postings.h"
 #include "vector_store/embedded/rotation.h"
 #include "vector_store/embedded/row_set.h"
+#include "vector_store/embedded/segment.h"
 
 static uint64_t random_state = 0x1234567;
 
@@ -489,6 +492,35 @@ static void manifests_come_back_as_they_were(void **state)
     }
 }
 
+static void a_full_disk_is_named(void **state)
+{
+    char *folder = test_folder_new();
+    struct builder *builder = builder_new(0, NULL);
+    const struct image_target target = {folder, 12};
+    const int64_t workspace = 1;
+    struct segment *segment = NULL;
+    ibid_error full = {0};
+    builder_add(builder, &(struct row){.row_id = 1,
+                                       .seq = 1,
+                                       .document_id = 1,
+                                       .chunk_id = 1,
+                                       .workspaces = &workspace,
+                                       .workspace_count = 1,
+                                       .text = STR("Water boils."),
+                                       .language = STR("en")});
+    test_files_limit(1000);
+    const ibid_code code = builder_finish(builder, &target, 0, 1, &segment, &full);
+    test_files_limit(RLIM_INFINITY);
+    assert_int_not_equal(code, IBID_OK);
+    assert_non_null(strstr(full.message, folder));
+    assert_non_null(strstr(full.message, "000012"));
+    assert_ok(builder_finish(builder, &target, 0, 1, &segment, err)); /* it has kept its rows */
+    assert_int_equal(segment->header->rows, 1);
+    segment_unref(segment);
+    builder_free(builder);
+    test_folder_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +535,7 @@ int main(void)
         cmocka_unit_test(pools_keep_the_best),
         cmocka_unit_test(merging_keeps_segments_few_and_writing_cheap),
         cmocka_unit_test(manifests_come_back_as_they_were),
+        cmocka_unit_test(a_full_disk_is_named),
     };
     return cmocka_run_group_tests_name("index_parts", tests, NULL, NULL);
 }

