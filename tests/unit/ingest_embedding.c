@@ -1,20 +1,14 @@
 /* An embedder that fails: what is embedded again, what waits, what a later run makes good. */
 #include "tests/test.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "ingest/run.h"
-#include "instance/instance.h"
-#include "records/bootstrap.h"
-#include "records/collection.h"
+#include "tests/ingest_host.h"
 
 enum { DIMENSION = 64 };
 
@@ -67,71 +61,23 @@ static struct embedder fake = {
     .token_counter = {.count = count_words, .special_tokens = 2, .max_tokens = 256},
 };
 
-/* ---- an ingest over an instance's parts, with that embedder ---- */
+/* ---- an ingest with that embedder ---- */
 
 struct bench {
-    char root[40];
+    struct test_ingest base;
     char *documents;
-    struct instance_settings *settings;
-    struct instance *instance;
-    struct ingest_settings ingest_settings;
-    struct ingest_host host;
-    struct ingest *ingest;
     int64_t source_id;
 };
-
-static ibid_code lend_extract_pool(struct ingest_host *host, struct extract_pool **ret, ibid_error *err)
-{
-    struct bench *bench = (struct bench *)((char *)host - offsetof(struct bench, host));
-    return instance_extract_pool(bench->instance, ret, err);
-}
-
-static struct embedder *lend_embedder(struct ingest_host *host)
-{
-    return &fake;
-}
-
-static const struct token_counter *lend_counter(struct ingest_host *host)
-{
-    return &fake.token_counter;
-}
-
-static void note_commit(struct ingest_host *host)
-{
-    struct bench *bench = (struct bench *)((char *)host - offsetof(struct bench, host));
-    instance_committed(bench->instance);
-}
 
 static int open_bench(void **state)
 {
     struct bench *bench = xcalloc(1, sizeof *bench);
-    memcpy(bench->root, "/tmp/ibid-embedding-XXXXXX", sizeof "/tmp/ibid-embedding-XXXXXX");
-    assert_non_null(mkdtemp(bench->root));
-    bench->documents = path_join(bench->root, "documents");
-    AUTO_FREE char *data = path_join(bench->root, "data");
+    test_ingest_make(&bench->base);
+    bench->base.embedder = &fake;
+    test_ingest_start(&bench->base);
+    bench->documents = path_join(bench->base.root, "documents");
     assert_ok(folder_make(bench->documents, err));
-    bench->settings = instance_settings_new();
-    assert_ok(settings_set(instance_settings_table(bench->settings), STR("extract.sandbox"), STR("auto"),
-                           "test", err));
-    assert_ok(instance_open(data, bench->settings, INSTANCE_CREATE, &bench->instance, err));
-    bench->ingest_settings = (struct ingest_settings){.workers = 2,
-                                                      .commit_documents = 8,
-                                                      .commit_interval = 20000,
-                                                      .chunker = "structural",
-                                                      .chunk_size = 64,
-                                                      .heading_tokens = 8,
-                                                      .max_waiting = 100};
-    bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
-                                       .blobs = instance_blobs(bench->instance),
-                                       .compute = instance_compute(bench->instance),
-                                       .settings = &bench->ingest_settings,
-                                       .max_file_size = 1 << 20,
-                                       .extract_pool = lend_extract_pool,
-                                       .embedder = lend_embedder,
-                                       .counter = lend_counter,
-                                       .committed = note_commit};
-    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
-    assert_ok(ingest_source(bench->ingest, "folder", bench->documents, NULL, &bench->source_id, err));
+    assert_ok(ingest_source(bench->base.ingest, "folder", bench->documents, NULL, &bench->source_id, err));
     *state = bench;
     return 0;
 }
@@ -139,10 +85,7 @@ static int open_bench(void **state)
 static int close_bench(void **state)
 {
     struct bench *bench = *state;
-    ingest_close(bench->ingest);
-    instance_close(bench->instance);
-    instance_settings_free(bench->settings);
-    assert_ok(folder_remove(bench->root, err));
+    test_ingest_release(&bench->base);
     free(bench->documents);
     free(bench);
     return 0;
@@ -162,25 +105,7 @@ static void write_documents(struct bench *bench, int count, int poisoned)
 
 static struct ingest_status run(struct bench *bench)
 {
-    const struct ingest_request request = {.source_ids = &bench->source_id, .source_count = 1};
-    int64_t run_id;
-    struct ingest_status status;
-    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
-    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 120 * SECOND_US));
-    assert_true(ingest_status(bench->ingest, &status));
-    if (status.state != RUN_COMPLETED)
-        fail_msg("the run %s: %s", run_state_string(status.state), status.message);
-    return status;
-}
-
-static int64_t pending_rows(struct bench *bench)
-{
-    struct transaction *transaction;
-    struct collection_counts counts;
-    assert_ok(transaction_begin(instance_metadata(bench->instance), TRANSACTION_READ, &transaction, err));
-    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
-    transaction_rollback(transaction);
-    return counts.pending_rows;
+    return test_ingest_run(&bench->base, bench->source_id);
 }
 
 static void an_outage_is_waited_for(void **state)
@@ -192,7 +117,7 @@ static void an_outage_is_waited_for(void **state)
     assert_int_equal(status.progress.indexed, 10);
     assert_int_equal(status.embedded, 10);
     assert_int_equal(status.pending, 0);
-    assert_int_equal(pending_rows(bench), 0);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 0);
 }
 
 static void a_refused_text_does_not_hold_up_the_others(void **state)
@@ -204,12 +129,12 @@ static void a_refused_text_does_not_hold_up_the_others(void **state)
     assert_int_equal(status.progress.indexed, 20);
     assert_int_equal(status.progress.failed, 0);
     assert_int_equal(status.embedded, 19);
-    assert_int_equal(pending_rows(bench), 1);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 1);
     atomic_store(&picky, false);
     status = run(bench); /* nothing has changed, but that text is taken now */
     assert_int_equal(status.progress.unchanged, 20);
     assert_int_equal(status.embedded, 1);
-    assert_int_equal(pending_rows(bench), 0);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 0);
 }
 
 static void no_text_is_embedded_twice(void **state)

@@ -9,30 +9,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "ingest/blobs.h"
-#include "ingest/run.h"
 #include "ingest/upload.h"
-#include "instance/instance.h"
-#include "records/bootstrap.h"
 #include "records/chunk_record.h"
-#include "records/collection.h"
-#include "tests/folder.h"
+#include "tests/ingest_host.h"
 
 /* ---- an ingest whose surroundings are under the test's thumb ---- */
 
 struct bench {
-    char *root;
-    struct instance_settings *settings;
-    struct instance *instance;
-    struct ingest_settings ingest_settings;
-    struct blob_store blobs; /* passes on to the instance's */
-    struct ingest_host host;
-    struct ingest *ingest;
-    struct embedder *embedder;
+    struct test_ingest base;
+    struct blob_store blobs;  /* passes on to the instance's */
     _Atomic bool no_pool;     /* documents cannot be read here at the moment */
     _Atomic bool no_embedder; /* likewise embedded */
     bool write_while_opening; /* a write transaction is begun when the embedder is asked for */
@@ -52,7 +41,7 @@ static struct bench *bench_of(const struct blob_store *blobs)
 
 static struct bench *bench_of_host(const struct ingest_host *host)
 {
-    return (struct bench *)((char *)(uintptr_t)host - offsetof(struct bench, host));
+    return (struct bench *)((char *)test_ingest_of(host) - offsetof(struct bench, base));
 }
 
 static int64_t bring(struct bench *bench, const char *name, const char *text);
@@ -60,31 +49,32 @@ static int64_t bring(struct bench *bench, const char *name, const char *text);
 static ibid_code put(struct blob_store *store, int fd, int64_t limit, struct sha256 *ret_hash,
                      int64_t *ret_size, ibid_error *err)
 {
-    return blob_store_put(instance_blobs(bench_of(store)->instance), fd, limit, ret_hash, ret_size, err);
+    return blob_store_put(instance_blobs(bench_of(store)->base.instance), fd, limit, ret_hash, ret_size, err);
 }
 
 /* As when the run has been working on the document for a while. */
 static void cancel_over(struct bench *bench, int64_t id)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(transaction_begin(bench->base.host.metadata, TRANSACTION_WRITE, &transaction, err));
     assert_ok(document_start(transaction, id, "extract", err));
     assert_ok(transaction_commit(transaction_take(&transaction), err));
-    ingest_cancel(bench->ingest);
+    ingest_cancel(bench->base.ingest);
 }
 
 static void replace(struct bench *bench, const char *text)
 {
     const int64_t id = bring(bench, "notes.txt", text);
     if (bench->replacement_first)
-        assert_ok(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
+        assert_ok(ingest_wait_document(bench->base.ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
 }
 
 static ibid_code open_blob(struct blob_store *store, const struct sha256 *hash, bool verify, int *ret_fd,
                            ibid_error *err)
 {
     struct bench *bench = bench_of(store);
-    const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), hash, verify, ret_fd, err);
+    const ibid_code code =
+        blob_store_open_blob(instance_blobs(bench->base.instance), hash, verify, ret_fd, err);
     bench->fetches++;
     /* Several threads fetch: one of them takes what is to happen. */
     const char *replacement = atomic_exchange(&bench->replacement, NULL);
@@ -101,7 +91,7 @@ static ibid_code remove_blob(struct blob_store *store, const struct sha256 *hash
     struct bench *bench = bench_of(store);
     if (atomic_load(&bench->no_removal))
         return fail(err, IBID_EIO, "the test lets nothing be removed");
-    return blob_store_remove(instance_blobs(bench->instance), hash, err);
+    return blob_store_remove(instance_blobs(bench->base.instance), hash, err);
 }
 
 static ibid_code list_blobs(struct blob_store *store,
@@ -109,7 +99,7 @@ static ibid_code list_blobs(struct blob_store *store,
                                               ibid_error *err),
                             void *context, ibid_error *err)
 {
-    return blob_store_list(instance_blobs(bench_of(store)->instance), each, context, err);
+    return blob_store_list(instance_blobs(bench_of(store)->base.instance), each, context, err);
 }
 
 static const struct blob_store_ops passing_on = {
@@ -120,7 +110,7 @@ static ibid_code lend_extract_pool(struct ingest_host *host, struct extract_pool
     struct bench *bench = bench_of_host(host);
     if (atomic_load(&bench->no_pool))
         return fail(err, IBID_EUNAVAILABLE, "the test lends none");
-    return instance_extract_pool(bench->instance, ret, err);
+    return instance_extract_pool(bench->base.instance, ret, err);
 }
 
 static struct embedder *lend_embedder(struct ingest_host *host)
@@ -131,50 +121,19 @@ static struct embedder *lend_embedder(struct ingest_host *host)
         assert_ok(transaction_begin(host->metadata, TRANSACTION_WRITE, &transaction, err));
         bench->writes++;
     }
-    return atomic_load(&bench->no_embedder) ? NULL : bench->embedder;
-}
-
-static const struct token_counter *lend_counter(struct ingest_host *host)
-{
-    return &bench_of_host(host)->embedder->token_counter;
-}
-
-static void note_commit(struct ingest_host *host)
-{
-    instance_committed(bench_of_host(host)->instance);
+    return atomic_load(&bench->no_embedder) ? NULL : bench->base.embedder;
 }
 
 static int open_bench(void **state)
 {
-    static const char *const set[][2] = {
-        {"extract.sandbox", "auto"}, {"embedder.provider", "hash"}, {"embedder.hash.dimension", "64"}};
     struct bench *bench = xcalloc(1, sizeof *bench);
-    bench->root = test_folder_new();
-    AUTO_FREE char *data = path_join(bench->root, "data");
-    bench->settings = instance_settings_new();
-    for (size_t i = 0; i < COUNT_OF(set); i++)
-        assert_ok(settings_set(instance_settings_table(bench->settings), str_from(set[i][0]),
-                               str_from(set[i][1]), "test", err));
-    assert_ok(instance_open(data, bench->settings, INSTANCE_CREATE, &bench->instance, err));
-    assert_ok(instance_settings_open_embedder(bench->settings, &bench->embedder, err));
-    bench->ingest_settings = (struct ingest_settings){.workers = 2,
-                                                      .commit_documents = 8,
-                                                      .commit_interval = 20000,
-                                                      .chunker = "structural",
-                                                      .chunk_size = 64,
-                                                      .heading_tokens = 8,
-                                                      .max_waiting = 100};
+    test_ingest_make(&bench->base);
+    assert_ok(instance_settings_open_embedder(bench->base.instance_settings, &bench->base.embedder, err));
     bench->blobs.ops = &passing_on;
-    bench->host = (struct ingest_host){.metadata = instance_metadata(bench->instance),
-                                       .blobs = &bench->blobs,
-                                       .compute = instance_compute(bench->instance),
-                                       .settings = &bench->ingest_settings,
-                                       .max_file_size = 1 << 20,
-                                       .extract_pool = lend_extract_pool,
-                                       .embedder = lend_embedder,
-                                       .counter = lend_counter,
-                                       .committed = note_commit};
-    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    bench->base.host.blobs = &bench->blobs;
+    bench->base.host.extract_pool = lend_extract_pool;
+    bench->base.host.embedder = lend_embedder;
+    test_ingest_start(&bench->base);
     *state = bench;
     return 0;
 }
@@ -182,11 +141,9 @@ static int open_bench(void **state)
 static int close_bench(void **state)
 {
     struct bench *bench = *state;
-    ingest_close(bench->ingest);
-    embedder_close(bench->embedder);
-    instance_close(bench->instance);
-    instance_settings_free(bench->settings);
-    test_folder_free(bench->root);
+    struct embedder *embedder = bench->base.embedder;
+    test_ingest_release(&bench->base);
+    embedder_close(embedder);
     free(bench);
     return 0;
 }
@@ -197,7 +154,7 @@ static const struct principal owner = {
 static ibid_code try_bringing_with(struct bench *bench, const char *name, const char *media_type,
                                    const char *metadata, const char *text, int64_t *ret_id, ibid_error *error)
 {
-    AUTO_FREE char *path = path_join(bench->root, "upload-XXXXXX");
+    AUTO_FREE char *path = path_join(bench->base.root, "upload-XXXXXX");
     const int fd = mkostemp(path, O_CLOEXEC);
     assert_true(fd >= 0);
     unlink(path);
@@ -210,7 +167,7 @@ static ibid_code try_bringing_with(struct bench *bench, const char *name, const 
                                          .workspace_id = DEFAULT_WORKSPACE_ID,
                                          .principal = &owner};
     bool replaced;
-    const ibid_code code = ingest_upload(bench->ingest, &upload, ret_id, &replaced, error);
+    const ibid_code code = ingest_upload(bench->base.ingest, &upload, ret_id, &replaced, error);
     close(fd);
     return code;
 }
@@ -233,7 +190,7 @@ static struct document load(struct bench *bench, int64_t id, struct arena *arena
 {
     AUTO_TRANSACTION *transaction = NULL;
     struct document document;
-    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
+    assert_ok(transaction_begin(bench->base.host.metadata, TRANSACTION_READ, &transaction, err));
     assert_ok(document_load(transaction, id, arena, &document, err));
     return document;
 }
@@ -242,12 +199,12 @@ static struct document load(struct bench *bench, int64_t id, struct arena *arena
 static enum processing_state settle(struct bench *bench, int64_t id, struct arena *arena,
                                     struct str *ret_text)
 {
-    assert_ok(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(ingest_wait_document(bench->base.ingest, id, clock_monotonic_us() + 60 * SECOND_US, err));
     const struct document document = load(bench, id, arena);
     if (ret_text) {
         AUTO_TRANSACTION *transaction = NULL;
         struct chunk_record chunk;
-        assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
+        assert_ok(transaction_begin(bench->base.host.metadata, TRANSACTION_READ, &transaction, err));
         assert_ok(chunk_record_at(transaction, id, DEFAULT_COLLECTION_ID, 0, arena, &chunk, err));
         *ret_text = chunk.text;
     }
@@ -258,7 +215,7 @@ static bool is_kept(struct bench *bench, const char *text)
 {
     const struct sha256 hash = sha256_of(text, strlen(text));
     int fd;
-    const ibid_code code = blob_store_open_blob(instance_blobs(bench->instance), &hash, true, &fd, NULL);
+    const ibid_code code = blob_store_open_blob(instance_blobs(bench->base.instance), &hash, true, &fd, NULL);
     if (code == IBID_OK)
         close(fd);
     return code == IBID_OK;
@@ -273,17 +230,8 @@ static ibid_code count_one(const struct sha256 *hash, int64_t size, void *contex
 static size_t count_blobs(struct bench *bench)
 {
     size_t count = 0;
-    assert_ok(blob_store_list(instance_blobs(bench->instance), count_one, &count, err));
+    assert_ok(blob_store_list(instance_blobs(bench->base.instance), count_one, &count, err));
     return count;
-}
-
-static int64_t rows_without_vector(struct bench *bench)
-{
-    AUTO_TRANSACTION *transaction = NULL;
-    struct collection_counts counts;
-    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_READ, &transaction, err));
-    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
-    return counts.pending_rows;
 }
 
 /* ---- replacing ---- */
@@ -300,8 +248,8 @@ static void new_bytes_win_over_old_ones_that_are_worked_on(void **state)
     const struct document document = load(bench, id, &arena);
     const struct sha256 hash = sha256_of("Remember the bread.", 19);
     assert_true(document.has_sha256 && sha256_equal(&document.sha256, &hash));
-    ingest_close(bench->ingest); /* all that is to be dropped is */
-    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    ingest_close(bench->base.ingest); /* all that is to be dropped is */
+    assert_ok(ingest_open(&bench->base.host, &bench->base.ingest, err));
     assert_true(is_kept(bench, "Remember the bread."));
     assert_int_equal(count_blobs(bench), 1);
 }
@@ -329,8 +277,8 @@ static void old_bytes_that_come_late_do_not_undo_new_ones(void **state)
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
     bench->replacement_first = true;
     bench->replacement = "Not empty any more.";
-    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
-    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_ok(ingest_start(bench->base.ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->base.ingest, clock_monotonic_us() + 60 * SECOND_US));
     assert_null(bench->replacement);
     assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
     assert_true(str_is(text, "Not empty any more."));
@@ -385,11 +333,11 @@ static void bytes_of_a_failed_replacement_are_kept(void **state)
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
     bring(bench, "notes.txt", " \n");
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
-    assert_ok(ingest_check_blobs(bench->ingest, true, NULL, note_finding, &findings, err));
+    assert_ok(ingest_check_blobs(bench->base.ingest, true, NULL, note_finding, &findings, err));
     assert_int_equal(findings, 0);
     assert_true(is_kept(bench, "Remember the milk.") && is_kept(bench, " \n"));
     struct removal removal;
-    assert_ok(ingest_remove(bench->ingest, id, &removal, err));
+    assert_ok(ingest_remove(bench->base.ingest, id, &removal, err));
     assert_int_equal(count_blobs(bench), 0);
 }
 
@@ -407,7 +355,7 @@ static void bytes_that_another_upload_waits_with_are_kept(void **state)
     bring(bench, "a.txt", "A text for both."); /* waits */
     assert_false(is_kept(bench, "A text for nobody."));
     struct removal removal;
-    assert_ok(ingest_remove(bench->ingest, b, &removal, err));
+    assert_ok(ingest_remove(bench->base.ingest, b, &removal, err));
     assert_true(is_kept(bench, "A text for both."));
     atomic_store(&bench->no_pool, false);
     assert_int_equal(settle(bench, a, &arena, &text), PROCESSING_COMPLETED);
@@ -439,11 +387,11 @@ static void what_is_done_is_done_whether_its_bytes_can_be_removed_or_not(void **
     bring(bench, "notes.txt", "Remember the bread.");
     assert_int_equal(settle(bench, id, &arena, &text), PROCESSING_COMPLETED);
     assert_true(str_is(text, "Remember the bread."));
-    assert_ok(ingest_remove(bench->ingest, id, &removal, err));
+    assert_ok(ingest_remove(bench->base.ingest, id, &removal, err));
     assert_true(removal.rows > 0);
     assert_int_equal(count_blobs(bench), 2);
     atomic_store(&bench->no_removal, false);
-    assert_ok(ingest_check_blobs(bench->ingest, true, NULL, note_finding, &findings, err));
+    assert_ok(ingest_check_blobs(bench->base.ingest, true, NULL, note_finding, &findings, err));
     assert_int_equal(findings, 2);
     assert_int_equal(count_blobs(bench), 0);
 }
@@ -456,7 +404,7 @@ static void what_could_not_be_read_is_read_when_it_can_be(void **state)
     AUTO_ARENA arena = ARENA_INIT;
     atomic_store(&bench->no_pool, true);
     const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
-    assert_int_equal(ingest_wait_document(bench->ingest, id, clock_monotonic_us() + SECOND_US / 5, NULL),
+    assert_int_equal(ingest_wait_document(bench->base.ingest, id, clock_monotonic_us() + SECOND_US / 5, NULL),
                      IBID_ETIMEOUT);
     atomic_store(&bench->no_pool, false);
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
@@ -469,11 +417,11 @@ static void what_waits_for_several_reasons_is_read_once(void **state)
     atomic_store(&bench->no_pool, true);
     const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
     for (int i = 0; i < 3; i++)
-        assert_ok(ingest_retry(bench->ingest, id, err));
+        assert_ok(ingest_retry(bench->base.ingest, id, err));
     atomic_store(&bench->no_pool, false);
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
-    ingest_close(bench->ingest); /* nobody works on it any more */
-    assert_ok(ingest_open(&bench->host, &bench->ingest, err));
+    ingest_close(bench->base.ingest); /* nobody works on it any more */
+    assert_ok(ingest_open(&bench->base.host, &bench->base.ingest, err));
     assert_int_equal(bench->fetches, 1);
 }
 
@@ -482,15 +430,15 @@ static void what_was_published_without_vectors_gets_them(void **state)
     struct bench *bench = *state;
     AUTO_ARENA arena = ARENA_INIT;
     assert_int_equal(settle(bench, bring(bench, "first.txt", "One."), &arena, NULL), PROCESSING_COMPLETED);
-    assert_int_equal(rows_without_vector(bench), 0);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 0);
     atomic_store(&bench->no_embedder, true);
     assert_int_equal(settle(bench, bring(bench, "second.txt", "Two."), &arena, NULL), PROCESSING_COMPLETED);
-    assert_int_equal(rows_without_vector(bench), 1);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 1);
     atomic_store(&bench->no_embedder, false);
     const int64_t deadline = clock_monotonic_us() + 60 * SECOND_US;
-    while (rows_without_vector(bench) > 0 && clock_monotonic_us() < deadline)
+    while (test_ingest_pending_rows(&bench->base) > 0 && clock_monotonic_us() < deadline)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    assert_int_equal(rows_without_vector(bench), 0);
+    assert_int_equal(test_ingest_pending_rows(&bench->base), 0);
 }
 
 static void what_a_canceled_retry_leaves_is_read(void **state)
@@ -503,9 +451,9 @@ static void what_a_canceled_retry_leaves_is_read(void **state)
     struct ingest_status status;
     int64_t run_id;
     bench->cancel_over = id;
-    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
-    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
-    assert_true(ingest_status(bench->ingest, &status));
+    assert_ok(ingest_start(bench->base.ingest, &request, &run_id, err));
+    assert_true(ingest_wait(bench->base.ingest, clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(bench->base.ingest, &status));
     assert_int_equal(status.state, RUN_CANCELED);
     assert_int_equal(bench->cancel_over, 0);
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_FAILED);
@@ -517,14 +465,14 @@ static void only_so_many_wait(void **state)
     AUTO_ARENA arena = ARENA_INIT;
     ibid_error error = {0};
     int64_t id, other;
-    bench->ingest_settings.max_waiting = 2;
+    bench->base.settings.max_waiting = 2;
     atomic_store(&bench->no_pool, true);
     id = bring(bench, "1.txt", "One.");
     bring(bench, "2.txt", "Two.");
     assert_int_equal(try_bringing(bench, "3.txt", "", "Three.", &other, &error), IBID_EBUSY);
     assert_non_null(strstr(error.message, "ingest.max_waiting"));
     assert_true(error.retry_after_s > 0);
-    assert_int_equal(ingest_retry(bench->ingest, id, NULL), IBID_EBUSY);
+    assert_int_equal(ingest_retry(bench->base.ingest, id, NULL), IBID_EBUSY);
     assert_false(is_kept(bench, "Three."));
     atomic_store(&bench->no_pool, false);
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
@@ -539,32 +487,21 @@ static void only_so_many_wait(void **state)
 
 /* ---- beside others ---- */
 
-static void run_over(struct bench *bench, int64_t source_id)
-{
-    const struct ingest_request request = {.source_ids = &source_id, .source_count = 1};
-    struct ingest_status status;
-    int64_t run_id;
-    assert_ok(ingest_start(bench->ingest, &request, &run_id, err));
-    assert_true(ingest_wait(bench->ingest, clock_monotonic_us() + 60 * SECOND_US));
-    assert_true(ingest_status(bench->ingest, &status));
-    assert_int_equal(status.state, RUN_COMPLETED);
-}
-
 static void the_end_of_a_run_leaves_the_work_of_others_alone(void **state)
 {
     struct bench *bench = *state;
     AUTO_ARENA arena = ARENA_INIT;
-    AUTO_FREE char *folder = path_join(bench->root, "folder");
+    AUTO_FREE char *folder = path_join(bench->base.root, "folder");
     assert_ok(folder_make(folder, err));
     int64_t source_id;
-    assert_ok(ingest_source(bench->ingest, "folder", folder, NULL, &source_id, err));
+    assert_ok(ingest_source(bench->base.ingest, "folder", folder, NULL, &source_id, err));
     const int64_t id = bring(bench, "notes.txt", "Remember the milk.");
     assert_int_equal(settle(bench, id, &arena, NULL), PROCESSING_COMPLETED);
     AUTO_TRANSACTION *transaction = NULL;
-    assert_ok(transaction_begin(bench->host.metadata, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(transaction_begin(bench->base.host.metadata, TRANSACTION_WRITE, &transaction, err));
     assert_ok(document_start(transaction, id, "extract", err)); /* as if it were worked on */
     assert_ok(transaction_commit(transaction_take(&transaction), err));
-    run_over(bench, source_id);
+    test_ingest_run(&bench->base, source_id);
     assert_int_equal(load(bench, id, &arena).processing_state, PROCESSING_IN_PROGRESS);
 }
 
