@@ -98,10 +98,10 @@ ibid_code find_document(struct invocation *invocation, const char *argument, jso
 /* Follows the indexing run under way to its end and prints what came of it. Ctrl-C cancels the run. */
 ibid_code follow_run(struct invocation *invocation, ibid_error *err) MUST_CHECK;
 
-/* door_call() with POST for a route that takes long and has the parameter "task" (set here in `body`): shows
- * how far it is, unless --quiet or --json. Ctrl-C stops it. */
-ibid_code call_with_progress(struct invocation *invocation, const char *target, json_t *body, json_t **ret,
-                             ibid_error *err) MUST_CHECK;
+/* door_call() for a route that takes long and has the parameter "task" (set here, in `body` or, where that is
+ * NULL, in the query): shows how far it is, unless --quiet or --json. Ctrl-C stops it. */
+ibid_code call_with_progress(struct invocation *invocation, const char *method, const char *target,
+                             json_t *body, json_t **ret, ibid_error *err) MUST_CHECK;
 
 /* The text of `ibid help [COMMAND]`, and its manual page. `command` NULL: of the program. */
 void help_append(const struct terminal *terminal, const struct command *command, struct buffer *out);

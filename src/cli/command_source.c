@@ -154,7 +154,7 @@ static ibid_code run_remove(struct invocation *invocation, ibid_error *err)
             continue;
         const char *target =
             arena_printf(&invocation->arena, "/api/v1/sources/%lld", (long long)member_int(source, "id"));
-        TRY(door_call(invocation->door, "DELETE", target, NULL, &receipt, err));
+        TRY(call_with_progress(invocation, "DELETE", target, NULL, &receipt, err));
         json_array_append_new(receipts, receipt);
         if (!invocation->global.json && !invocation->global.quiet)
             print_receipt(invocation, source, receipt);

@@ -197,7 +197,7 @@ static ibid_code run_verify(struct invocation *invocation, ibid_error *err)
     AUTO_JSON *body = json_object(), *answer = NULL;
     AUTO_BUFFER out = BUFFER(16 * 1024 * 1024);
     parameters_to_json(verify_parameters, parameters, body);
-    TRY(call_with_progress(invocation, "/api/v1/verify", body, &answer, err));
+    TRY(call_with_progress(invocation, "POST", "/api/v1/verify", body, &answer, err));
     const bool good = json_is_true(json_object_get(answer, parameters->document ? "gone" : "clean"));
     if (invocation->global.json) {
         print_json(answer);

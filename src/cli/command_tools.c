@@ -135,7 +135,7 @@ static ibid_code run_eval(struct invocation *invocation, ibid_error *err)
     AUTO_BUFFER out = BUFFER(64 * 1024);
     TRY(absolute_path(invocation, invocation->arguments[0], &parameters->path, err));
     parameters_to_json(eval_parameters, parameters, body);
-    TRY(call_with_progress(invocation, "/api/v1/eval", body, &answer, err));
+    TRY(call_with_progress(invocation, "POST", "/api/v1/eval", body, &answer, err));
     if (invocation->global.json) {
         print_json(answer);
         return IBID_OK;

@@ -13,7 +13,7 @@ enum { LOOK_INTERVAL_US = 200000, GUESS_AFTER_US = 2000000 };
 /* The call on its thread, while the command's own thread shows how far it is. */
 struct long_call {
     struct invocation *invocation;
-    const char *target;
+    const char *method, *target;
     const json_t *body;
 
     pthread_mutex_t lock; /* of what follows */
@@ -30,7 +30,7 @@ static void *carry_out(void *argument)
     json_t *answer = NULL;
     ibid_error error = {0};
     const ibid_code code =
-        door_call(call->invocation->door, "POST", call->target, call->body, &answer, &error);
+        door_call(call->invocation->door, call->method, call->target, call->body, &answer, &error);
     pthread_mutex_lock(&call->lock);
     call->code = code;
     call->error = error;
@@ -106,14 +106,17 @@ static void follow(struct long_call *call, const char *name)
     progress_clear(&progress);
 }
 
-ibid_code call_with_progress(struct invocation *invocation, const char *target, json_t *body, json_t **ret,
-                             ibid_error *err)
+ibid_code call_with_progress(struct invocation *invocation, const char *method, const char *target,
+                             json_t *body, json_t **ret, ibid_error *err)
 {
     if (invocation->global.quiet || invocation->global.json)
-        return door_call(invocation->door, "POST", target, body, ret, err);
+        return door_call(invocation->door, method, target, body, ret, err);
     AUTO_FREE char *name = xasprintf("ibid-%d-%lld", (int)getpid(), (long long)clock_monotonic_us());
-    json_set_string(body, "task", name);
-    struct long_call call = {.invocation = invocation, .target = target, .body = body};
+    if (body)
+        json_set_string(body, "task", name);
+    else
+        target = arena_printf(&invocation->arena, "%s?task=%s", target, name);
+    struct long_call call = {.invocation = invocation, .method = method, .target = target, .body = body};
     pthread_t thread;
     pthread_mutex_init(&call.lock, NULL);
     condition_init(&call.ended);

@@ -64,12 +64,25 @@ static ibid_code remove_batch(struct ingest *ingest, int64_t source_id, struct s
     return IBID_OK;
 }
 
-static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const _Atomic bool *cancel,
+/* As many documents as there are, about: what was listed but has not become one yet counts, too. */
+static ibid_code count_documents(struct ingest *ingest, int64_t source_id, int64_t *ret, ibid_error *err)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    int64_t counts[LEDGER_OUTCOME_COUNT];
+    TRY(transaction_begin(ingest->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(ledger_count(transaction, source_id, counts, err));
+    *ret = counts[LEDGER_INDEXED] + counts[LEDGER_FAILED] + counts[LEDGER_SEEN];
+    return IBID_OK;
+}
+
+static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const struct watch *watch,
                             struct source_removal *removal, ibid_error *err)
 {
+    int64_t total;
     TRY(disable(ingest, source_id, err));
+    TRY(count_documents(ingest, source_id, &total, err));
     for (bool more = true; more;) {
-        if (cancel && atomic_load(cancel))
+        if (watch_step(watch, "documents", removal->documents, total, NULL) != IBID_OK)
             return fail(err, IBID_ECANCELED,
                         "stopped: %lld documents were removed; remove the source again to go on",
                         (long long)removal->documents);
@@ -78,12 +91,12 @@ static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const _Ato
     return IBID_OK;
 }
 
-ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const _Atomic bool *cancel,
+ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct watch *watch,
                                struct source_removal *ret, ibid_error *err)
 {
     struct source_removal removal = {0};
     TRY(begin(ingest, err));
-    const ibid_code code = remove_all(ingest, source_id, cancel, &removal, err);
+    const ibid_code code = remove_all(ingest, source_id, watch, &removal, err);
     end(ingest);
     if (code == IBID_OK)
         *ret = removal;

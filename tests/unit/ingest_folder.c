@@ -506,18 +506,40 @@ static void options_of_a_folder_are_kept_until_taken_away(void **state)
     end_place(&place);
 }
 
+/* Notes what a watch was shown last, and stops the task if it is to. */
+struct onlooker {
+    int64_t done, total;
+    bool stops;
+};
+
+static void look(void *context, const char *stage, int64_t done, int64_t total)
+{
+    struct onlooker *onlooker = context;
+    assert_string_equal(stage, "documents");
+    onlooker->done = done;
+    onlooker->total = total;
+}
+
+static bool wants_stop(void *context)
+{
+    return ((const struct onlooker *)context)->stops;
+}
+
 static void a_folder_is_removed_with_its_documents(void **state)
 {
     struct place place = new_place("hash");
     struct ingest *ingest = instance_ingest(place.instance);
     struct source_removal removal;
-    const _Atomic bool canceled = true;
+    struct onlooker onlooker = {.stops = true};
+    const struct watch watch = {look, wants_stop, &onlooker};
     write_examples(&place);
     run(&place);
-    assert_int_equal(ingest_remove_source(ingest, place.source_id, &canceled, &removal, NULL),
-                     IBID_ECANCELED);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, &watch, &removal, NULL), IBID_ECANCELED);
     assert_int_equal(collection_counts(&place).documents, 3);
-    assert_ok(ingest_remove_source(ingest, place.source_id, NULL, &removal, err));
+    onlooker.stops = false;
+    assert_ok(ingest_remove_source(ingest, place.source_id, &watch, &removal, err));
+    assert_int_equal(onlooker.done, 3);
+    assert_int_equal(onlooker.total, 3);
     assert_int_equal(removal.documents, 3);
     assert_true(removal.rows >= 3);
     assert_int_equal(collection_counts(&place).documents, 0);

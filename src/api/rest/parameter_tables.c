@@ -316,6 +316,11 @@ const struct option retry_parameters[] = {
     OPTION_END,
 };
 
+const struct option source_remove_parameters[] = {
+    TASK(source_remove_parameters),
+    OPTION_END,
+};
+
 const struct option verify_parameters[] = {
     {.name = "repair",
      .type = OPTION_BOOL,

@@ -65,6 +65,11 @@ struct retry_parameters {
 };
 extern const struct option retry_parameters[];
 
+struct source_remove_parameters {
+    const char *task;
+};
+extern const struct option source_remove_parameters[];
+
 struct verify_parameters {
     bool repair;
     int64_t document;

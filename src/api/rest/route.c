@@ -34,7 +34,7 @@ const struct route routes[] = {
      .action = "repair"},
 
     {"GET", "/api/v1/tasks", NEED_ADMIN, .handle = handle_tasks,
-     .summary = "Long calls under way (verify, eval) and how far they are."},
+     .summary = "Long calls under way (verify, eval, the removal of a source) and how far they are."},
 
     {"POST", "/api/v1/search", NEED_USER, .data = DATA_EXISTING, JSON(search_parameters, SMALL_BODY),
      .other_members = search_other_members, .handle = handle_search,
@@ -54,8 +54,9 @@ const struct route routes[] = {
     {"GET", "/api/v1/documents/{id}/chunks", NEED_USER, .data = DATA_EXISTING, TAKES(chunks_parameters),
      .handle = handle_chunks, .summary = "Its chunks and their places, page by page."},
     {"GET", "/api/v1/documents/{id}/text", NEED_USER, .data = DATA_EXISTING, TAKES(text_parameters),
-     .handle = handle_text, .summary = "Its text, as extracted; ranges of chunks are bytes of it. The header "
-                                             "Text-Range says which came: 'start=0, end=80, size=1200'."},
+     .handle = handle_text,
+     .summary = "Its text, as extracted; ranges of chunks are bytes of it. The header Text-Range says which came: "
+                "'start=0, end=80, size=1200'."},
     {"GET", "/api/v1/documents/{id}/content", NEED_LINK, .data = DATA_EXISTING, TAKES(content_parameters),
      .handle = handle_content, .summary = "The original."},
     {"POST", "/api/v1/documents/{id}/link", NEED_USER, .data = DATA_EXISTING, .handle = handle_content_link,
@@ -75,7 +76,8 @@ const struct route routes[] = {
 
     {"GET", "/api/v1/sources", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_sources,
      .summary = "Where documents come from, with the options kept for it and what became of its files."},
-    {"DELETE", "/api/v1/sources/{id}", NEED_ADMIN, .data = DATA_EXISTING, .handle = handle_source_remove,
+    {"DELETE", "/api/v1/sources/{id}", NEED_ADMIN, .data = DATA_EXISTING, TAKES(source_remove_parameters),
+     .handle = handle_source_remove,
      .summary = "Forgets a source and removes its documents for good; its files stay.",
      .action = "source.remove"},
 

@@ -1,4 +1,6 @@
 #include "api/rest/handlers.h"
+#include "api/rest/parameter_tables.h"
+#include "api/rest/tasks.h"
 #include "ingest/run.h"
 #include "records/ledger.h"
 #include "records/source.h"
@@ -52,11 +54,15 @@ ibid_code handle_sources(struct rest_call *call, struct http_reply *reply, ibid_
 
 ibid_code handle_source_remove(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
+    const struct source_remove_parameters *parameters = call->parameters;
+    struct noted_task task;
     struct source_removal removal;
     int64_t id;
     TRY(call_id(call, "source", &id, err));
+    TRY(noted_task_begin(&task, call, "source.remove", parameters->task, err));
     const ibid_code code =
-        ingest_remove_source(instance_ingest(call->instance), id, call->http->cancel, &removal, err);
+        ingest_remove_source(instance_ingest(call->instance), id, &task.watch, &removal, err);
+    noted_task_end(&task);
     if (code == IBID_OK || code == IBID_ECANCELED) /* what was removed until then is gone */
         call_changed(call, "source", id);
     TRY(code);
