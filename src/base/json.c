@@ -38,7 +38,7 @@ void json_set(json_t *object, const char *key, json_t *take_value)
         BUG("cannot set JSON member '%s'", key);
 }
 
-static json_t *string_of(struct str text)
+json_t *json_str(struct str text)
 {
     json_t *value = json_stringn(text.data ? text.data : "", text.size);
     if (value)
@@ -50,12 +50,12 @@ static json_t *string_of(struct str text)
 
 void json_set_str(json_t *object, const char *key, struct str text)
 {
-    json_set(object, key, string_of(text));
+    json_set(object, key, json_str(text));
 }
 
 void json_append_str(json_t *array, struct str text)
 {
-    json_array_append_new(array, string_of(text));
+    json_array_append_new(array, json_str(text));
 }
 
 void json_set_string(json_t *object, const char *key, const char *string)

@@ -21,7 +21,9 @@ ibid_code json_parse(struct str text, json_t **ret, ibid_error *err) MUST_CHECK;
 /* Appends the compact form. */
 void json_append(struct buffer *out, const json_t *value);
 
-/* Sets a member from borrowed bytes that are UTF-8 (ill-formed ones are repaired). */
+/* A string from borrowed bytes that are UTF-8 (ill-formed ones are repaired). */
+json_t *json_str(struct str text) __attribute__((returns_nonnull));
+/* Sets a member to one. */
 void json_set_str(json_t *object, const char *key, struct str text);
 /* The same for the next item of an array. */
 void json_append_str(json_t *array, struct str text);

@@ -92,13 +92,28 @@ static int64_t time_of(const struct extraction *extraction, const char *key)
     return clock_parse(extraction_metadata(extraction, key), &time_us) ? time_us : 0;
 }
 
+/* What has a column of its own, or is not for the document to say. */
 static bool is_field(struct str key)
 {
-    static const char *const fields[] = {"title", "author", "created", "modified", "language"};
+    static const char *const fields[] = {"title",    "author",        "created", "modified",
+                                         "language", "document_type", "pages"};
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (str_is(key, fields[i]))
             return true;
     return false;
+}
+
+/* Sets a member, unless there is no room for it: a document is not refused for what it says of itself. */
+static void set_if_it_fits(json_t *object, const char *key, json_t *take_value)
+{
+    json_t *before = json_incref(json_object_get(object, key));
+    json_set(object, key, take_value);
+    if (json_dumpb(object, NULL, 0, JSON_COMPACT) <= DOCUMENT_METADATA_LIMIT)
+        json_decref(before);
+    else if (before)
+        json_set(object, key, before);
+    else
+        json_object_del(object, key);
 }
 
 /* Everything that has no column of its own; what was there before (labels that a person gave) stays. */
@@ -111,17 +126,18 @@ static struct str collect_metadata(struct task *task)
         object = json_object();
     }
     const struct extraction *extraction = &task->extraction;
+    set_if_it_fits(object, "document_type", json_str(extraction->format));
+    if (extraction->page_count)
+        set_if_it_fits(object, "pages", json_integer((json_int_t)extraction->page_count));
     for (size_t i = 0; i < extraction->metadata_count && i < VALUES_LIMIT; i++) {
         const struct metadata_entry *entry = &extraction->metadata[i];
         if (is_field(entry->key) || entry->key.size > 64)
             continue;
         const char *key = arena_memdup0(&task->arena, entry->key.data, entry->key.size);
-        json_set_str(object, key, str_slice(entry->value, 0, utf8_floor(entry->value, VALUE_LIMIT)));
+        const struct str value = str_slice(entry->value, 0, utf8_floor(entry->value, VALUE_LIMIT));
+        set_if_it_fits(object, key, json_str(value));
     }
-    json_set_str(object, "document_type", extraction->format);
-    if (extraction->page_count)
-        json_set_int(object, "pages", (int64_t)extraction->page_count);
-    AUTO_BUFFER text = BUFFER(1024 * 1024);
+    AUTO_BUFFER text = BUFFER(DOCUMENT_METADATA_LIMIT);
     json_append(&text, object);
     return arena_str(&task->arena, buffer_str(&text));
 }

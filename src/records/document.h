@@ -31,7 +31,8 @@ enum processing_state {
         PROCESSING_STATE_COUNT
 };
 
-enum { DOCUMENT_REASON_LIMIT = 500 };
+/* Bytes. */
+enum { DOCUMENT_REASON_LIMIT = 500, DOCUMENT_METADATA_LIMIT = 64 * 1024 };
 
 struct document {
     int64_t id;

@@ -77,9 +77,9 @@ static ibid_code store(struct writer *writer, struct str text)
 {
     if (text.size == 0)
         return IBID_OK;
-    if (text.size > METADATA_LIMIT)
+    if (text.size > DOCUMENT_METADATA_LIMIT)
         return fail(writer->err, IBID_ETOOBIG, "metadata has %zu bytes; the limit is %d", text.size,
-                    METADATA_LIMIT);
+                    DOCUMENT_METADATA_LIMIT);
     AUTO_JSON *json = NULL;
     const ibid_code code = json_parse(text, &json, writer->err);
     if (code != IBID_OK) {
@@ -102,4 +102,3 @@ ibid_code document_metadata_store(struct transaction *transaction, int64_t docum
         document_id, 0, err};
     return store(&writer, json);
 }
-

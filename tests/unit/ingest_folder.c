@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "ingest/run.h"
@@ -430,6 +431,37 @@ static void names_of_uploads_are_checked(void **state)
     end_place(&place);
 }
 
+static void a_document_with_much_to_say_of_itself_is_indexed(void **state)
+{
+    enum { VALUES = 60, SIZE = 1900 };
+    struct place place = new_place("hash");
+    AUTO_BUFFER text = BUFFER(1 << 20);
+    AUTO_ARENA arena = ARENA_INIT;
+    buffer_append_string(&text, "---\n");
+    for (int i = 0; i < VALUES; i++) {
+        buffer_printf(&text, "key%d: ", i);
+        for (int j = 0; j < SIZE; j++)
+            buffer_append_byte(&text, 'y');
+        buffer_append_string(&text, "\n");
+    }
+    buffer_append_string(&text, "---\n\n# Water\n\nIt boils at 100 degrees.\n");
+    write_document(&place, "rich.md", text.data);
+    const struct ingest_status status = run(&place);
+    assert_counts(&status, 1, 0, 0, 0, 0);
+    struct transaction *transaction = reading(&place);
+    struct document document;
+    AUTO_JSON *metadata = NULL;
+    int64_t id;
+    assert_ok(document_find_key(transaction, place.source_id, STR("rich.md"), &id, err));
+    assert_ok(document_load(transaction, id, &arena, &document, err));
+    assert_ok(json_parse(document.metadata, &metadata, err));
+    assert_int_equal(json_string_length(json_object_get(metadata, "key0")), SIZE);
+    assert_true(json_object_size(metadata) > 20 && json_object_size(metadata) < VALUES);
+    assert_string_equal(json_string_value(json_object_get(metadata, "document_type")), "markdown");
+    transaction_rollback(transaction);
+    end_place(&place);
+}
+
 static void verify_finds_nothing_wrong(void **state)
 {
     struct place place = new_place("hash");
@@ -721,6 +753,7 @@ int main(void)
         cmocka_unit_test(uploads_are_kept_replaced_and_removed),
         cmocka_unit_test(verify_looks_at_the_bytes_of_uploads),
         cmocka_unit_test(names_of_uploads_are_checked),
+        cmocka_unit_test(a_document_with_much_to_say_of_itself_is_indexed),
         cmocka_unit_test(verify_finds_nothing_wrong),
         cmocka_unit_test(a_path_within_a_source_is_no_source_of_its_own),
         cmocka_unit_test(options_of_a_folder_are_kept_until_taken_away),
