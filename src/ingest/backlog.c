@@ -1,5 +1,6 @@
 #include "ingest/backlog.h"
 
+#include "records/bootstrap.h"
 #include "records/collection.h"
 #include "records/row_feed.h"
 #include "records/succession.h"
@@ -58,6 +59,80 @@ static ibid_code carry_some(struct backlog *backlog, int64_t after, int64_t *ret
         TRY(succession_carry(transaction, ids[i], backlog->serving_id, backlog->rows_id, err));
     *ret_last = count ? ids[count - 1] : 0;
     return transaction_commit(transaction_take(&transaction), err);
+}
+
+/* Whether the bytes are here and would be cut otherwise today. */
+static ibid_code is_cut_otherwise(struct backlog *backlog, struct transaction *transaction,
+                                  const struct document *document, struct arena *arena, bool *ret,
+                                  ibid_error *err)
+{
+    struct ledger_line line;
+    *ret = false;
+    if (document->source_id != UPLOAD_SOURCE_ID)
+        return IBID_OK;
+    TRY(ledger_find(transaction, UPLOAD_SOURCE_ID, document->external_key, arena, &line, ret, err));
+    *ret = *ret && line.outcome == LEDGER_INDEXED &&
+           !str_is(line.chunker, backlog->recipe->chunking_fingerprint);
+    return IBID_OK;
+}
+
+/* Looks through some of the missing documents. *count grows by what is found, also before a failure;
+ * *ret_last 0: nothing was missing after `after`. */
+static ibid_code find_uploads(struct backlog *backlog, struct origin *origin, int64_t after,
+                              struct work *works[CARRIED], size_t *count, int64_t *ret_last, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    int64_t *ids;
+    size_t missing;
+    TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(succession_missing(transaction, backlog->serving_id, backlog->rows_id, after, CARRIED, &arena, &ids,
+                           &missing, err));
+    for (size_t i = 0; i < missing; i++) {
+        struct document document;
+        bool otherwise;
+        TRY(document_load(transaction, ids[i], &arena, &document, err));
+        TRY(is_cut_otherwise(backlog, transaction, &document, &arena, &otherwise, err));
+        if (!otherwise)
+            continue;
+        struct work *work = work_new(origin, document.external_key, document.id);
+        work->run_id = backlog->pipeline->run_id;
+        work->size = document.size;
+        work->force = true;
+        works[(*count)++] = work;
+    }
+    *ret_last = missing ? ids[missing - 1] : 0;
+    return IBID_OK;
+}
+
+static ibid_code submit_uploads(struct backlog *backlog, struct origin *origin, ibid_error *err)
+{
+    for (int64_t after = 0; !is_stopping(backlog);) {
+        struct work *works[CARRIED];
+        size_t count = 0;
+        const ibid_code code = find_uploads(backlog, origin, after, works, &count, &after, err);
+        for (size_t i = 0; i < count; i++) {
+            progress_listed(backlog->pipeline->progress, 0, 0, 1, works[i]->size > 0 ? works[i]->size : 0);
+            pipeline_submit(backlog->pipeline, works[i]);
+        }
+        if (code != IBID_OK || after == 0)
+            return code;
+    }
+    return IBID_OK;
+}
+
+/* No run lists uploads. Those that the new embedder would cut otherwise are read again: what is longer than
+ * it takes in would lose its end. */
+static ibid_code cut_uploads_anew(struct backlog *backlog, ibid_error *err)
+{
+    struct origin *origin;
+    TRY(origin_open(backlog->pipeline->host, UPLOAD_SOURCE_ID, &origin, err));
+    ibid_code code = IBID_OK;
+    if (origin->recipe.collection_id == backlog->recipe->collection_id)
+        code = submit_uploads(backlog, origin, err);
+    pipeline_drain(backlog->pipeline);
+    origin_close(origin);
+    return code;
 }
 
 /* Documents that no source has shown anew keep their chunks. */
@@ -147,8 +222,10 @@ static ibid_code work_off(struct backlog *backlog, ibid_error *err)
     TRY(find_rows(backlog, err));
     if (backlog->rows_id == 0)
         return IBID_OK;
-    if (backlog->serving_id)
+    if (backlog->serving_id) {
+        TRY(cut_uploads_anew(backlog, err));
         TRY(carry_over(backlog, err));
+    }
     TRY(embed_rows(backlog, err));
     pipeline_drain(backlog->pipeline);
     TRY(pipeline_failure(backlog->pipeline, err));

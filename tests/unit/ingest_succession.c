@@ -6,6 +6,7 @@
 
 #include "ingest/upload.h"
 #include "records/bootstrap.h"
+#include "records/chunk_record.h"
 #include "records/collection.h"
 #include "records/succession.h"
 #include "search/search.h"
@@ -109,7 +110,23 @@ static int64_t upload(struct place *place, const char *name, const char *text)
     return id;
 }
 
+static size_t chunks_of(struct place *place, int64_t document_id)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    struct chunk_record *chunks;
+    size_t count;
+    int64_t total;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_READ, &transaction, err));
+    assert_ok(chunk_record_list(transaction, document_id, DEFAULT_COLLECTION_ID, 0, 100, &arena, &chunks,
+                                &count, &total, err));
+    return count;
+}
+
 static const char bread[] = "bake bread with rye flour, let the dough rest";
+static const char long_text[] =
+    "To bake bread with rye flour, let the dough rest for a day, in a cool place. The oven is to be hot. "
+    "Walkers need shoes, and water for the way. The committee adopted the budget for the year on Thursday.";
 
 static void a_run_makes_the_new_vectors_while_the_old_ones_serve(void **state)
 {
@@ -200,7 +217,9 @@ static void an_upload_changes_the_vectors_of_all(void **state)
 {
     struct place place = new_place("hash");
     AUTO_ARENA arena = ARENA_INIT;
-    upload(&place, "bread.txt", bread);
+    const int64_t id = upload(&place, "bread.txt", long_text);
+    const size_t before = chunks_of(&place, id);
+    place_chunk_size = "16"; /* the new embedder takes less at a time */
     reopen(&place, "96");
     upload(&place, "shoes.txt", "Walking shoes for rough ground and wet weather.");
     const int64_t deadline = clock_monotonic_us() + 60 * SECOND_US;
@@ -208,10 +227,12 @@ static void an_upload_changes_the_vectors_of_all(void **state)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     assert_best(&place, 96, bread, "bread.txt");
     assert_best(&place, 96, "walking shoes for wet weather", "shoes.txt");
+    assert_true(chunks_of(&place, id) > before);
     assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_sound(&place);
     end_place(&place);
     place_dimension = "64";
+    place_chunk_size = "512";
 }
 
 /* Without its files the old embedder cannot embed a question; words are found still. */
