@@ -144,8 +144,8 @@ static void *run_job(void *argument)
         state = RUN_FAILED;
         message = end_error.message;
     }
-    /* Uploads that a retry was stopped over are pending now, and no other run will come by. */
-    if (stopped && job->kind == INGEST_RETRY && uploads_resume(ingest->uploads, &end_error) != IBID_OK)
+    /* Uploads that it was stopped over are pending now, and no other run will come by. */
+    if (stopped && uploads_resume(ingest->uploads, &end_error) != IBID_OK)
         log_warning("uploads that wait are taken up at the next start only: %s", end_error.message);
     progress_end(&job->progress, state, message);
     pthread_mutex_lock(&ingest->lock);
