@@ -8,12 +8,24 @@
 #include "base/memory.h"
 #include "cli/command.h"
 
-enum { POLL_MS = 200 };
+enum { POLL_MS = 200, LONG_READING_S = 3 };
+
+/* What is read, and for how long if that may look as if nothing moved. */
+static void append_current(struct buffer *out, const json_t *run)
+{
+    char time[32];
+    const double seconds = member_real(run, "current_seconds");
+    buffer_append_str(out, member_text(run, "current"));
+    if (seconds >= LONG_READING_S)
+        buffer_printf(out, " (for %s)", format_seconds(floor(seconds), time));
+}
 
 static void show(struct progress *progress, const json_t *run)
 {
     const double left = member_real(run, "seconds_left");
     const bool listing = json_is_true(json_object_get(run, "listing"));
+    AUTO_BUFFER note = BUFFER(4096);
+    append_current(&note, run);
     const double backlog = member_real(run, "backlog"), backlog_done = member_real(run, "backlog_done");
     const bool embedding =
         !listing && backlog > backlog_done && member_real(run, "done") >= member_real(run, "total");
@@ -31,7 +43,7 @@ static void show(struct progress *progress, const json_t *run)
         .total = listing ? 0 : member_real(run, "total"),
         .per_second = member_real(run, "documents_per_second"),
         .seconds_left = left > 0 ? left : (double)NAN,
-        .note = member_string(run, "current"),
+        .note = note.data,
     };
     progress_show(progress, embedding ? &backlog_state : &state);
 }

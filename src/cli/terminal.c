@@ -268,7 +268,7 @@ static void append_bar(const struct terminal *terminal, struct buffer *out, doub
     buffer_append_byte(out, terminal->unicode ? ' ' : ']');
 }
 
-static void append_numbers(struct buffer *out, const struct progress_state *state)
+static void append_state(struct buffer *out, const struct progress_state *state)
 {
     char done[32], total[32], left[32];
     format_count((int64_t)state->done, done);
@@ -284,6 +284,10 @@ static void append_numbers(struct buffer *out, const struct progress_state *stat
         buffer_printf(out, state->per_second < 10 ? ", %.1f/s" : ", %.0f/s", state->per_second);
     if (isfinite(state->seconds_left) && state->seconds_left >= 1)
         buffer_printf(out, ", %s left", format_seconds(floor(state->seconds_left), left));
+    if (state->note && *state->note) {
+        buffer_append_string(out, "  ");
+        append_clean(out, str_from(state->note));
+    }
 }
 
 static void write_error(const struct buffer *out)
@@ -301,7 +305,7 @@ static void show_line(struct progress *progress, const struct progress_state *st
         return;
     progress->last_line = now;
     AUTO_BUFFER out = BUFFER(4096);
-    append_numbers(&out, state);
+    append_state(&out, state);
     buffer_append_byte(&out, '\n');
     write_error(&out);
 }
@@ -322,11 +326,7 @@ void progress_show(struct progress *progress, const struct progress_state *state
         append_bar(&now, &line, share < 1 ? share : 1);
         buffer_printf(&line, "%3.0f%%  ", 100 * (share < 1 ? share : 1));
     }
-    append_numbers(&line, state);
-    if (state->note && *state->note) {
-        buffer_append_string(&line, "  ");
-        append_clean(&line, str_from(state->note));
-    }
+    append_state(&line, state);
     buffer_append_string(&out, "\r");
     buffer_append_str(&out, text_fit(buffer_str(&line), now.width - 1));
     buffer_append_string(&out, "\033[K");

@@ -175,13 +175,34 @@ void progress_backlog_done(struct progress *progress, int64_t chunks)
     unlock(progress);
 }
 
-void progress_current(struct progress *progress, const char *name)
+void progress_reading(struct progress *progress, struct reading *reading, const char *name)
+{
+    *reading = (struct reading){.name = name, .since_us = clock_monotonic_us()};
+    lock(progress);
+    struct reading **place = &progress->oldest;
+    while (*place)
+        place = &(*place)->next;
+    *place = reading;
+    unlock(progress);
+}
+
+static void note_current(struct ingest_status *status, const char *name)
 {
     const struct str shown = str_from(name);
-    const struct str front = str_slice(shown, 0, utf8_floor(shown, sizeof progress->status.current - 1));
-    struct ingest_status *status = lock(progress);
+    const struct str front = str_slice(shown, 0, utf8_floor(shown, sizeof status->current - 1));
     memcpy(status->current, front.data, front.size);
     status->current[front.size] = '\0';
+}
+
+/* It stays the one that is shown while no other is read. */
+void progress_reading_over(struct progress *progress, struct reading *reading)
+{
+    struct ingest_status *status = lock(progress);
+    struct reading **place = &progress->oldest;
+    while (*place != reading)
+        place = &(*place)->next;
+    *place = reading->next;
+    note_current(status, reading->name);
     unlock(progress);
 }
 
@@ -251,6 +272,10 @@ void progress_read(struct progress *progress, struct ingest_status *ret)
     const int64_t now = progress->ended_us ? progress->ended_us : clock_monotonic_us();
     ret->seconds = (double)(now - progress->started_us) / SECOND_US;
     ret->seconds_left = time_left(progress, now);
+    if (progress->oldest && !progress->ended_us) {
+        note_current(ret, progress->oldest->name);
+        ret->current_seconds = (double)(now - progress->oldest->since_us) / SECOND_US;
+    }
     const struct rate_sample start = {.at_us = progress->started_us};
     const struct rate_sample *from =
         progress->ended_us || progress->sample_count == 0 ? &start : &progress->samples[0];

@@ -7,12 +7,20 @@
 
 enum { RATE_SAMPLES = 16 };
 
+/* A document that a thread reads at the moment; that thread's storage. */
+struct reading {
+    const char *name; /* lives as long */
+    int64_t since_us; /* monotonic */
+    struct reading *next;
+};
+
 struct progress {
     pthread_mutex_t lock;
     struct ingest_status status;
-    int64_t started_us; /* monotonic */
-    int64_t ended_us;   /* 0: under way */
-    int64_t backlog_us; /* when the backlog was begun with; 0: not yet */
+    struct reading *oldest; /* those under way, in the order in which they began */
+    int64_t started_us;     /* monotonic */
+    int64_t ended_us;       /* 0: under way */
+    int64_t backlog_us;     /* when the backlog was begun with; 0: not yet */
     /* The last seconds, for the rate. */
     struct rate_sample {
         int64_t at_us, done, bytes;
@@ -42,7 +50,8 @@ void progress_pending(struct progress *progress, int64_t pending);
 void progress_backlog(struct progress *progress, int64_t chunks);
 /* So many of them have been dealt with. */
 void progress_backlog_done(struct progress *progress, int64_t chunks);
-void progress_current(struct progress *progress, const char *name);
+void progress_reading(struct progress *progress, struct reading *reading, const char *name);
+void progress_reading_over(struct progress *progress, struct reading *reading);
 /* Adds the time since `since_us` (clock_monotonic_us) to a stage. */
 void progress_spent(struct progress *progress, enum ingest_stage stage, int64_t since_us);
 void progress_end(struct progress *progress, enum run_state state, const char *message);

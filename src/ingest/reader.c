@@ -268,6 +268,21 @@ static bool read_bytes(struct pipeline *pipeline, struct task *task, const struc
     return true;
 }
 
+/* What is known of it is loaded. False when it was interrupted. */
+static bool read_known(struct pipeline *pipeline, struct task *task)
+{
+    struct connector_item item;
+    int fd = -1;
+    if (!fetch(pipeline, task, &item, &fd))
+        return true;
+    const bool whole = read_bytes(pipeline, task, &item, fd);
+    if (whole && task->fate == TASK_PUBLISH && task->work->origin->connector &&
+        !connector_item_is_unchanged(task->work->origin->connector, &item, fd))
+        task_end(task, TASK_FAILED, STAGE_FETCH, "changing: it was written to while it was read");
+    close(fd);
+    return whole;
+}
+
 bool read_document(struct pipeline *pipeline, struct task *task)
 {
     ibid_error error = {0};
@@ -278,15 +293,9 @@ bool read_document(struct pipeline *pipeline, struct task *task)
     }
     if (!there)
         return false;
-    progress_current(pipeline->progress, task->work->external_key);
-    struct connector_item item;
-    int fd = -1;
-    if (!fetch(pipeline, task, &item, &fd))
-        return true;
-    const bool whole = read_bytes(pipeline, task, &item, fd);
-    if (whole && task->fate == TASK_PUBLISH && task->work->origin->connector &&
-        !connector_item_is_unchanged(task->work->origin->connector, &item, fd))
-        task_end(task, TASK_FAILED, STAGE_FETCH, "changing: it was written to while it was read");
-    close(fd);
+    struct reading reading;
+    progress_reading(pipeline->progress, &reading, task->work->external_key);
+    const bool whole = read_known(pipeline, task);
+    progress_reading_over(pipeline->progress, &reading);
     return whole;
 }

@@ -70,7 +70,8 @@ struct ingest_status {
     struct ingest_reason
         reasons[INGEST_REASON_LIMIT]; /* most frequent first; the last one gathers what is over */
     size_t reason_count;
-    char current[256]; /* a document under way, or empty */
+    char current[256];      /* the document that has been read the longest, else the last one, or empty */
+    double current_seconds; /* it has been read for so long; 0: none is read */
 };
 
 /* Starts a run and returns at once. IBID_ECONFLICT names the run that is under way; IBID_ENOTFOUND a

@@ -232,6 +232,8 @@ static json_t *render_run(const struct ingest_status *status)
     json_set(run, "reasons", render_reasons(status));
     if (status->current[0])
         json_set_string(run, "current", status->current);
+    if (status->current_seconds > 0)
+        json_set_real(run, "current_seconds", status->current_seconds);
     return run;
 }
 
