@@ -1,5 +1,6 @@
 #include "ingest/backlog.h"
 
+#include "ingest/embedding.h"
 #include "records/bootstrap.h"
 #include "records/collection.h"
 #include "records/row_feed.h"
@@ -212,7 +213,7 @@ static ibid_code embed_rows(struct backlog *backlog, ibid_error *err)
             task_free(task);
             return code;
         }
-        pipeline_submit_rows(backlog->pipeline, task);
+        pipeline_submit_rows(backlog->pipeline, task, backlog->recipe->embedder);
     }
     return IBID_OK;
 }

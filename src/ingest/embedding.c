@@ -66,6 +66,37 @@ struct embedding *embedding_new(struct pipeline *pipeline)
     return embedding;
 }
 
+/* ---- what is to be embedded ---- */
+
+ibid_code prepare_embedding(struct pipeline *pipeline, struct task *task, const struct recipe *recipe,
+                            ibid_error *err)
+{
+    const size_t count = task->chunk_count;
+    const struct embedder_info *info = &recipe->embedder->info;
+    task->embeddings = ARENA_ARRAY(&task->arena, struct chunk_embedding, count);
+    task->cached = ARENA_ARRAY(&task->arena, bool, count);
+    struct sha256 *keys = ARENA_ARRAY(&task->arena, struct sha256, count);
+    int64_t *ids = ARENA_ARRAY(&task->arena, int64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        struct sha256_state *state = sha256_start();
+        sha256_feed_field(state, str_from(info->fingerprint));
+        sha256_feed_field(state, task->chunks[i].embed_text);
+        keys[i] = sha256_finish(state);
+        task->embeddings[i] = (struct chunk_embedding){.key = keys[i]};
+    }
+    AUTO_TRANSACTION *transaction = NULL;
+    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
+    TRY(embedding_find(transaction, keys, count, ids, err));
+    for (size_t i = 0; i < count; i++) {
+        task->cached[i] = ids[i] != 0;
+        task->unfinished += ids[i] == 0;
+    }
+    progress_embedded(pipeline->progress, 0, (int64_t)(count - task->unfinished));
+    if (task->unfinished)
+        task->vectors = ARENA_ARRAY(&task->arena, float, count * info->dimension);
+    return IBID_OK;
+}
+
 /* ---- vectors of the last texts ---- */
 
 static size_t recent_place(const struct sha256 *key)

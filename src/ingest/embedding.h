@@ -6,6 +6,10 @@
 struct pipeline;
 struct embedding;
 
+/* Looks up which chunks of a task have vectors already, and makes room for the others. */
+ibid_code prepare_embedding(struct pipeline *pipeline, struct task *task, const struct recipe *recipe,
+                            ibid_error *err) MUST_CHECK;
+
 /* Threads start when the first task comes in, as many as suit its embedder. */
 struct embedding *embedding_new(struct pipeline *pipeline) __attribute__((returns_nonnull));
 /* Nothing comes in any more: finishes what is there. */

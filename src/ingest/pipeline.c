@@ -133,11 +133,12 @@ bool pipeline_claim_move(struct pipeline *pipeline, int64_t document_id)
 
 /* ---- workers ---- */
 
-/* Hands a read document on to the stage it needs. */
-static void pass_on(struct pipeline *pipeline, struct task *task)
+/* Hands a task on to the stage it needs. */
+static void pass_on(struct pipeline *pipeline, struct task *task, struct embedder *embedder)
 {
-    if (task->fate == TASK_PUBLISH && task->unfinished > 0)
-        embedding_add(pipeline->embedding, task, task->work->origin->recipe.embedder);
+    const bool has_texts = task->fate == TASK_PUBLISH || task->fate == TASK_EMBEDDED;
+    if (has_texts && task->unfinished > 0)
+        embedding_add(pipeline->embedding, task, embedder);
     else if (!queue_put(pipeline->publishing, task))
         pipeline_finish(pipeline, task);
 }
@@ -151,7 +152,7 @@ static void *run_worker(void *argument)
         if (pipeline_is_stopping(pipeline) || !read_document(pipeline, task))
             pipeline_finish(pipeline, task);
         else
-            pass_on(pipeline, task);
+            pass_on(pipeline, task, work->origin->recipe.embedder);
     }
     return NULL;
 }
@@ -165,16 +166,13 @@ void pipeline_submit(struct pipeline *pipeline, struct work *work)
     }
 }
 
-void pipeline_submit_rows(struct pipeline *pipeline, struct task *task)
+void pipeline_submit_rows(struct pipeline *pipeline, struct task *task, struct embedder *embedder)
 {
     enter(pipeline);
-    struct embedder *embedder = pipeline->host->embedder(pipeline->host);
-    if (pipeline_is_stopping(pipeline) || !embedder)
+    if (pipeline_is_stopping(pipeline))
         pipeline_finish(pipeline, task);
-    else if (task->unfinished > 0)
-        embedding_add(pipeline->embedding, task, embedder);
-    else if (!queue_put(pipeline->publishing, task))
-        pipeline_finish(pipeline, task);
+    else
+        pass_on(pipeline, task, embedder);
 }
 
 /* ---- life ---- */

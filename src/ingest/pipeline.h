@@ -54,8 +54,8 @@ void pipeline_close(struct pipeline *take_pipeline);
 
 /* Waits for room. What comes in after a cancel is dropped. */
 void pipeline_submit(struct pipeline *pipeline, struct work *take_work);
-/* The same for texts of rows that have no vector. */
-void pipeline_submit_rows(struct pipeline *pipeline, struct task *take_task);
+/* The same for texts of rows that have no vector, prepared for the embedder (embedding.h). */
+void pipeline_submit_rows(struct pipeline *pipeline, struct task *take_task, struct embedder *embedder);
 /* Waits until everything submitted is finished. */
 void pipeline_drain(struct pipeline *pipeline);
 /* IBID_OK, or what stopped the pipeline. */
@@ -81,8 +81,5 @@ bool pipeline_claim_move(struct pipeline *pipeline, int64_t document_id);
 /* reader.c: fetches, compares, extracts and cuts one document; task->fate says what came of it. False
  * when it was interrupted and is to be dropped. */
 bool read_document(struct pipeline *pipeline, struct task *task);
-/* Looks up which chunks have vectors already, and makes room for the others. */
-ibid_code prepare_embedding(struct pipeline *pipeline, struct task *task, const struct recipe *recipe,
-                            ibid_error *err) MUST_CHECK;
 /* publisher.c: commits tasks in groups until the queue is closed. */
 void *publish_tasks(void *pipeline);

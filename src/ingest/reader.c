@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "ingest/compare.h"
+#include "ingest/embedding.h"
 #include "ingest/fields.h"
 #include "ingest/pipeline.h"
-#include "records/embedding_cache.h"
 
 enum { SAME_BYTES_LIMIT = 16 }; /* documents with the same bytes that are looked at for a move */
 
@@ -207,35 +207,6 @@ static void cut(struct pipeline *pipeline, struct task *task, const struct conne
         task_end(task, TASK_FAILED, STAGE_CHUNK, "no_text: %s", error.message);
     else if (code != IBID_OK)
         task_end(task, TASK_FAILED, STAGE_CHUNK, "%s: %s", ibid_code_string(code), error.message);
-}
-
-ibid_code prepare_embedding(struct pipeline *pipeline, struct task *task, const struct recipe *recipe,
-                            ibid_error *err)
-{
-    const size_t count = task->chunk_count;
-    const struct embedder_info *info = &recipe->embedder->info;
-    task->embeddings = ARENA_ARRAY(&task->arena, struct chunk_embedding, count);
-    task->cached = ARENA_ARRAY(&task->arena, bool, count);
-    struct sha256 *keys = ARENA_ARRAY(&task->arena, struct sha256, count);
-    int64_t *ids = ARENA_ARRAY(&task->arena, int64_t, count);
-    for (size_t i = 0; i < count; i++) {
-        struct sha256_state *state = sha256_start();
-        sha256_feed_field(state, str_from(info->fingerprint));
-        sha256_feed_field(state, task->chunks[i].embed_text);
-        keys[i] = sha256_finish(state);
-        task->embeddings[i] = (struct chunk_embedding){.key = keys[i]};
-    }
-    AUTO_TRANSACTION *transaction = NULL;
-    TRY(transaction_begin(pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(embedding_find(transaction, keys, count, ids, err));
-    for (size_t i = 0; i < count; i++) {
-        task->cached[i] = ids[i] != 0;
-        task->unfinished += ids[i] == 0;
-    }
-    progress_embedded(pipeline->progress, 0, (int64_t)(count - task->unfinished));
-    if (task->unfinished)
-        task->vectors = ARENA_ARRAY(&task->arena, float, count * info->dimension);
-    return IBID_OK;
 }
 
 /* With the bytes at hand. False when it was interrupted. */
