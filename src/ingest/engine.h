@@ -50,9 +50,14 @@ ibid_code ingest_check_idle(const struct ingest *ingest, ibid_error *err) MUST_C
  * job loses those that are gone then. */
 ibid_code absorb_sources(struct job *job, ibid_error *err) MUST_CHECK;
 
-/* upload.c */
+/* upload_thread.c: single documents that wait, and the thread that reads them. */
 struct uploads *uploads_new(struct ingest *ingest) __attribute__((returns_nonnull));
 /* Takes up the uploads that wait in the ledger. */
 ibid_code uploads_resume(struct uploads *uploads, ibid_error *err) MUST_CHECK;
+/* A document, noted as pending in the records, is to be read. */
+void uploads_add(struct uploads *uploads, int64_t document_id);
+/* IBID_EBUSY while as many as may wait. Those that are let in at the same time may go over the limit by as
+ * many as they are. */
+ibid_code uploads_check_room(struct uploads *uploads, ibid_error *err) MUST_CHECK;
 /* Cancels what is under way. NULL is fine. */
 void uploads_free(struct uploads *take_uploads);
