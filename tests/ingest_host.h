@@ -45,6 +45,11 @@ static inline void test_ingest_committed(struct ingest_host *host)
     instance_committed(test_ingest_of(host)->instance);
 }
 
+static inline ibid_code test_ingest_settled(struct ingest_host *host, int64_t deadline_us, ibid_error *error)
+{
+    return instance_index_settled(test_ingest_of(host)->instance, deadline_us, error);
+}
+
 /* Makes the parts. The test sets `embedder`, changes what it wants in `host` and starts. */
 static inline void test_ingest_make(struct test_ingest *self)
 {
@@ -72,7 +77,8 @@ static inline void test_ingest_make(struct test_ingest *self)
                                       .extract_pool = test_ingest_extract_pool,
                                       .embedder = test_ingest_embedder,
                                       .counter = test_ingest_counter,
-                                      .committed = test_ingest_committed};
+                                      .committed = test_ingest_committed,
+                                      .settled = test_ingest_settled};
 }
 
 static inline void test_ingest_start(struct test_ingest *self)

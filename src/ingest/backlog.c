@@ -1,5 +1,6 @@
 #include "ingest/backlog.h"
 
+#include "base/clock.h"
 #include "ingest/embedding.h"
 #include "records/bootstrap.h"
 #include "records/collection.h"
@@ -148,6 +149,17 @@ static ibid_code carry_over(struct backlog *backlog, ibid_error *err)
     return IBID_OK;
 }
 
+/* The successor takes over when the index has its rows, which is waited for: the process may end after the
+ * run. What keeps the index from it is no failure of the run; its follower tries again and says why. */
+static void wait_for_index(struct backlog *backlog)
+{
+    enum { SLICE_US = 200000 }; /* between looks at whether to stop */
+    struct ingest_host *host = backlog->pipeline->host;
+    while (!is_stopping(backlog) &&
+           host->settled(host, clock_monotonic_us() + SLICE_US, NULL) == IBID_ETIMEOUT)
+        ;
+}
+
 static ibid_code note_complete(struct backlog *backlog, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
@@ -155,7 +167,9 @@ static ibid_code note_complete(struct backlog *backlog, ibid_error *err)
     TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_WRITE, &transaction, err));
     TRY(succession_complete(transaction, backlog->recipe->collection_id, &complete, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
-    backlog->pipeline->host->committed(backlog->pipeline->host); /* the index follows, and it takes over */
+    backlog->pipeline->host->committed(backlog->pipeline->host);
+    if (complete)
+        wait_for_index(backlog);
     return IBID_OK;
 }
 

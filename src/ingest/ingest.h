@@ -49,6 +49,9 @@ struct ingest_host {
     const struct token_counter *(*counter)(struct ingest_host *host);
     /* Rows have been committed: the vector stores may follow. */
     void (*committed)(struct ingest_host *host);
+    /* Waits until they have followed everything committed so far. IBID_ETIMEOUT at clock_monotonic_us() ==
+     * deadline_us; else what keeps them from it. */
+    ibid_code (*settled)(struct ingest_host *host, int64_t deadline_us, ibid_error *err);
 };
 
 struct ingest;

@@ -326,7 +326,8 @@ static ibid_code run_round(struct follower *follower, const struct round *round,
 
 static void *run_follower(void *argument);
 
-/* Searching begins with what the store has; a collection that it cannot open is tried again by the thread. */
+/* Searching begins with what the store has; a collection that it cannot open is tried again by the thread. No
+ * search has begun with one that an earlier process retired: it goes in the first round. */
 static ibid_code attach_all(struct follower *follower, ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
@@ -334,6 +335,8 @@ static ibid_code attach_all(struct follower *follower, ibid_error *err)
     size_t count;
     TRY(list_collections(follower, &arena, &collections, &count, err));
     for (size_t i = 0; i < count; i++) {
+        if (is_leaving(&collections[i]))
+            follower->compact_asked = 1;
         if (collections[i].role == COLLECTION_RETIRED)
             continue;
         struct attached *attached = find_attached(follower, collections[i].id);

@@ -152,6 +152,11 @@ static void host_committed(struct ingest_host *host)
     follower_wake(instance_of(host)->follower);
 }
 
+static ibid_code host_settled(struct ingest_host *host, int64_t deadline_us, ibid_error *err)
+{
+    return instance_index_settled(instance_of(host), deadline_us, err);
+}
+
 static ibid_code open_ingest(struct instance *instance, ibid_error *err)
 {
     instance->host = (struct ingest_host){
@@ -164,6 +169,7 @@ static ibid_code open_ingest(struct instance *instance, ibid_error *err)
         .embedder = host_embedder,
         .counter = host_counter,
         .committed = host_committed,
+        .settled = host_settled,
     };
     return ingest_open(&instance->host, &instance->ingest, err);
 }

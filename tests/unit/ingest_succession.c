@@ -32,6 +32,15 @@ static size_t collections(struct place *place)
     return count;
 }
 
+static struct collection_counts counts_of(struct place *place, int64_t collection_id)
+{
+    AUTO_TRANSACTION *transaction = NULL;
+    struct collection_counts counts;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_READ, &transaction, err));
+    assert_ok(collection_count(transaction, collection_id, &counts, err));
+    return counts;
+}
+
 /* Opens it with vectors of `dimension`. */
 static void reopen(struct place *place, const char *dimension)
 {
@@ -159,12 +168,8 @@ static void a_run_makes_the_new_vectors_while_the_old_ones_serve(void **state)
 
     /* What has served goes. */
     assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
-    struct collection_counts counts;
     struct vector_store_stats stats;
-    AUTO_TRANSACTION *transaction = NULL;
-    assert_ok(transaction_begin(instance_metadata(place.instance), TRANSACTION_READ, &transaction, err));
-    assert_ok(collection_count(transaction, DEFAULT_COLLECTION_ID, &counts, err));
-    transaction_rollback(transaction_take(&transaction));
+    const struct collection_counts counts = counts_of(&place, DEFAULT_COLLECTION_ID);
     assert_int_equal(counts.documents, 0);
     assert_int_equal(counts.rows + counts.removed_rows, 0);
     assert_int_equal(
@@ -184,6 +189,33 @@ static void a_run_makes_the_new_vectors_while_the_old_ones_serve(void **state)
     assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_int_equal(collections(&place), 2);
     assert_sound(&place);
+    end_place(&place);
+    place_dimension = "64";
+}
+
+/* As the command line does without a server: a process for each command. */
+static void the_new_vectors_serve_when_the_run_is_over(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_ARENA arena = ARENA_INIT;
+    write_examples(&place);
+    for (int i = 0; i < 200; i++) {
+        char name[32], text[64];
+        snprintf(name, sizeof name, "note%d.txt", i);
+        snprintf(text, sizeof text, "The note number %d of this folder.\n", i);
+        write_document(&place, name, text);
+    }
+    run(&place);
+    reopen(&place, "96");
+    run_alone(&place, &(struct ingest_request){.source_ids = &place.source_id, .source_count = 1});
+    assert_int_equal(serving(&place, &arena).dimension, 96);
+
+    /* No search of another process goes on with those of before: the next process does away with them. */
+    reopen(&place, "96");
+    assert_ok(instance_index_settled(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    const struct collection_counts counts = counts_of(&place, DEFAULT_COLLECTION_ID);
+    assert_int_equal(counts.rows + counts.removed_rows, 0);
+    assert_best(&place, 96, bread, "bread.txt");
     end_place(&place);
     place_dimension = "64";
 }
@@ -263,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_makes_the_new_vectors_while_the_old_ones_serve),
+        cmocka_unit_test(the_new_vectors_serve_when_the_run_is_over),
         cmocka_unit_test(what_was_begun_is_given_up_when_the_settings_change_back),
         cmocka_unit_test(an_upload_changes_the_vectors_of_all),
         cmocka_unit_test(an_embedder_that_is_gone_leaves_the_words),
