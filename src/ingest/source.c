@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/option_json.h"
+#include "records/bootstrap.h"
 #include "records/collection.h"
 #include "records/succession.h"
 
@@ -25,6 +26,19 @@ ibid_code source_options_fill(const struct connector_ops *ops, struct str json, 
 {
     *ret = filled_options(ops->source_options, ops->source_options_size, arena);
     return options_from_json(ops->source_options, *ret, json, arena, err);
+}
+
+ibid_code source_connect(const struct source *source, struct arena *arena, void **ret_options,
+                         struct connector **ret, ibid_error *err)
+{
+    const char *type = arena_memdup0(arena, source->connector_type.data, source->connector_type.size);
+    const struct connector_ops *ops = connector_find(type);
+    if (!ops)
+        return fail(err, IBID_EUNSUPPORTED, "there is no connector '%s' in this version", type);
+    void *options = filled_options(ops->options, ops->options_size, arena);
+    TRY(options_from_json(ops->options, options, source->connector_options, arena, err));
+    TRY(source_options_fill(ops, source->options, arena, ret_options, err));
+    return connector_open(ops, options, ret, err);
 }
 
 /* ---- recipe ---- */
@@ -107,22 +121,6 @@ static ibid_code make_recipe(struct ingest_host *host, int64_t collection_id, st
 
 /* ---- origin ---- */
 
-static ibid_code open_connector(struct origin *origin, ibid_error *err)
-{
-    const struct source *source = &origin->source;
-    const char *type =
-        arena_memdup0(&origin->arena, source->connector_type.data, source->connector_type.size);
-    if (strcmp(type, "upload") == 0)
-        return IBID_OK;
-    const struct connector_ops *ops = connector_find(type);
-    if (!ops)
-        return fail(err, IBID_EUNSUPPORTED, "there is no connector '%s' in this version", type);
-    void *options = filled_options(ops->options, ops->options_size, &origin->arena);
-    TRY(options_from_json(ops->options, options, source->connector_options, &origin->arena, err));
-    TRY(source_options_fill(ops, source->options, &origin->arena, &origin->source_options, err));
-    return connector_open(ops, options, &origin->connector, err);
-}
-
 static ibid_code load_origin(struct ingest_host *host, int64_t source_id, struct origin *origin,
                              ibid_error *err)
 {
@@ -133,7 +131,10 @@ static ibid_code load_origin(struct ingest_host *host, int64_t source_id, struct
     origin->location =
         arena_memdup0(&origin->arena, origin->source.location.data, origin->source.location.size);
     TRY(make_recipe(host, origin->source.collection_id, &origin->arena, &origin->recipe, err));
-    ibid_code code = open_connector(origin, err);
+    if (origin->source.connector_id == UPLOAD_CONNECTOR_ID)
+        return IBID_OK;
+    const ibid_code code =
+        source_connect(&origin->source, &origin->arena, &origin->source_options, &origin->connector, err);
     if (code != IBID_OK)
         error_context(err, "source '%.*s'", STR_ARG(origin->source.location));
     return code;

@@ -43,6 +43,11 @@ ibid_code origin_fetch(struct ingest_host *host, struct origin *origin, struct s
 /* What tells one way of counting from another: equal for counters that count alike. */
 const char *counter_fingerprint(const struct token_counter *counter, struct arena *arena);
 
+/* Opens the connector of a source, and fills the source's options; `arena` outlives it. IBID_EUNSUPPORTED
+ * when there is no such connector. */
+ibid_code source_connect(const struct source *source, struct arena *arena, void **ret_options,
+                         struct connector **ret, ibid_error *err) MUST_CHECK;
+
 /* The options of one source, from the JSON that is kept of them, over the defaults; `arena`. */
 ibid_code source_options_fill(const struct connector_ops *ops, struct str json, struct arena *arena,
                               void **ret, ibid_error *err) MUST_CHECK;

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/option_json.h"
-#include "connector/connector.h"
 #include "ingest/source.h"
 #include "records/source.h"
 
@@ -18,21 +16,13 @@ static ibid_code fetch_from_source(struct instance *instance, const struct docum
     TRY(transaction_begin(instance_metadata(instance), TRANSACTION_READ, &transaction, err));
     TRY(source_load(transaction, document->source_id, &arena, &source, err));
     transaction_rollback(transaction_take(&transaction));
-    const struct connector_ops *ops = connector_find(arena_str(&arena, source.connector_type).data);
-    if (!ops)
-        return fail(err, IBID_ENOTFOUND, "the original was not kept");
-    void *options = arena_alloc(&arena, ops->options_size + 1);
-    void *source_options = arena_alloc(&arena, ops->source_options_size + 1);
-    option_set_defaults(ops->options, options, &arena);
-    option_set_defaults(ops->source_options, source_options, &arena);
-    TRY(options_from_json(ops->options, options, source.connector_options, &arena, err));
-    TRY(options_from_json(ops->source_options, source_options, source.options, &arena, err));
+    void *options;
     struct connector *connector;
     struct connector_item item;
-    TRY(connector_open(ops, options, &connector, err));
-    const ibid_code code = connector_fetch(
-        connector, arena_str(&arena, source.location).data, source_options, document->external_key,
-        instance_extract_settings(instance)->max_file_size, &arena, &item, ret_fd, err);
+    TRY(source_connect(&source, &arena, &options, &connector, err));
+    const ibid_code code =
+        connector_fetch(connector, arena_str(&arena, source.location).data, options, document->external_key,
+                        instance_extract_settings(instance)->max_file_size, &arena, &item, ret_fd, err);
     connector_close(connector);
     return code;
 }
