@@ -192,12 +192,28 @@ static void note_outcome(struct follower *follower, const struct collection *col
 
 /* ---- a change of embedder: records/succession.h ---- */
 
-/* The successor has the rows in the store now. */
+/* Whether the store has all that a collection has: nothing is committed beside the write transaction. */
+static ibid_code has_followed(struct follower *follower, struct transaction *transaction,
+                              int64_t collection_id, bool *ret, ibid_error *err)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    struct collection collection;
+    struct vector_store_stats stats;
+    TRY(collection_load(transaction, collection_id, &arena, &collection, err));
+    TRY(vector_store_stats(follower->vectors, collection_id, &stats, err));
+    *ret = stats.watermark >= collection.seq;
+    return IBID_OK;
+}
+
+/* The store has followed the successor. What was committed since is followed first, in the next round. */
 static ibid_code switch_to(struct follower *follower, const struct collection *successor, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    bool done;
+    bool followed, done;
     TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
+    TRY(has_followed(follower, transaction, successor->id, &followed, err));
+    if (!followed)
+        return IBID_OK;
     TRY(succession_switch(transaction, successor->parent_id, &done, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
     if (!done)

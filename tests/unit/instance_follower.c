@@ -38,11 +38,17 @@ static ibid_code fragile_attach(struct vector_store *store, const struct vector_
     return vector_store_find("memory")->attach(store, space, error);
 }
 
+/* Called, by the follower's thread, when the store has just followed a collection; NULL: nothing is. */
+static void (*followed)(int64_t collection_id);
+
 static ibid_code fragile_follow(struct vector_store *store, int64_t collection_id, const _Atomic bool *cancel,
                                 ibid_error *error)
 {
     TRY(fail_when(NO_FOLLOWING, collection_id, error));
-    return vector_store_find("memory")->follow(store, collection_id, cancel, error);
+    TRY(vector_store_find("memory")->follow(store, collection_id, cancel, error));
+    if (followed)
+        followed(collection_id);
+    return IBID_OK;
 }
 
 static struct vector_store *open_fragile(struct test_store *records)
@@ -195,6 +201,103 @@ static void what_is_removed_waits_for_a_store_that_is_behind(void **state)
     close_pair(&pair);
 }
 
+/* ---- a change of embedder ---- */
+
+/* A collection with a complete successor, and what becomes of them. */
+static struct change {
+    struct pair pair;
+    int64_t document, successor;
+    int follows;        /* of the successor */
+    int64_t serving[2]; /* what served when the successor had been followed the first and the second time */
+} change;
+
+static void publish_to_both(const char *text)
+{
+    static float vectors[2][DIMENSION];
+    struct transaction *transaction = test_begin(change.pair.records, TRANSACTION_WRITE);
+    struct test_content content;
+    struct publication_result result;
+    if (!change.document)
+        change.document = test_document(transaction, change.pair.source, "document");
+    test_content(&content, change.document, text);
+    struct chunk_embedding embeddings[2];
+    struct placement placements[2];
+    for (int i = 0; i < 2; i++) {
+        AUTO_FREE char *name = xasprintf("%s under %d", text, i);
+        vectors[i][i] = 1;
+        embeddings[i] = (struct chunk_embedding){sha256_of(name, strlen(name)), vectors[i]};
+        placements[i] = (struct placement){.collection_id = i ? change.successor : DEFAULT_COLLECTION_ID,
+                                           .embeddings = &embeddings[i]};
+    }
+    content.publication.placements = placements;
+    content.publication.placement_count = change.successor ? 2 : 1;
+    assert_ok(document_publish(transaction, &content.publication, &result, err));
+    test_commit(transaction);
+}
+
+static void set_other_embedder(void)
+{
+    struct transaction *transaction = test_begin(change.pair.records, TRANSACTION_WRITE);
+    struct collection successor;
+    bool found;
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID,
+                                      &(struct collection_embedder){.id = STR("test/model@2"),
+                                                                    .fingerprint = STR("other"),
+                                                                    .dimension = DIMENSION},
+                                      err));
+    assert_ok(collection_load_successor(transaction, DEFAULT_COLLECTION_ID, &change.pair.records->arena,
+                                        &successor, &found, err));
+    assert_true(found);
+    change.successor = successor.id;
+    test_commit(transaction);
+}
+
+static int64_t serving_id(void)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = test_begin(change.pair.records, TRANSACTION_READ);
+    struct collection serving;
+    assert_ok(collection_load_serving(transaction, DEFAULT_COLLECTION_ID, &arena, &serving, err));
+    return serving.id;
+}
+
+static void publish_when_followed(int64_t collection_id)
+{
+    if (collection_id != change.successor || change.follows == 2)
+        return;
+    change.serving[change.follows++] = serving_id();
+    if (change.follows == 1) {
+        publish_to_both("late");
+        follower_wake(change.pair.follower);
+    }
+}
+
+/* A document that is committed between the following and the switch would not be found for a moment. */
+static void what_is_not_followed_yet_does_not_serve(void **state)
+{
+    change = (struct change){0};
+    open_pair(&change.pair, *state, READY);
+    publish_to_both("first");
+    assert_ok(follower_settle(change.pair.follower, false, 0, err));
+    set_other_embedder();
+    publish_to_both("first");
+    struct transaction *transaction = test_begin(change.pair.records, TRANSACTION_WRITE);
+    bool complete;
+    assert_ok(succession_complete(transaction, DEFAULT_COLLECTION_ID, &complete, err));
+    assert_true(complete);
+    test_commit(transaction);
+
+    followed = publish_when_followed;
+    assert_ok(follower_settle(change.pair.follower, false, 0, err));
+    assert_ok(follower_settle(change.pair.follower, false, 0, err));
+    assert_int_equal(change.follows, 2);
+    assert_int_equal(change.serving[0], DEFAULT_COLLECTION_ID);
+    assert_int_equal(change.serving[1], DEFAULT_COLLECTION_ID);
+    assert_int_equal(serving_id(), change.successor);
+    close_pair(&change.pair);
+    followed = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +306,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_followed_stands_alone, test_store_set_up,
                                         test_store_tear_down),
         cmocka_unit_test_setup_teardown(what_is_removed_waits_for_a_store_that_is_behind, test_store_set_up,
+                                        test_store_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_followed_yet_does_not_serve, test_store_set_up,
                                         test_store_tear_down),
     };
     return cmocka_run_group_tests_name("instance_follower", tests, NULL, NULL);
