@@ -170,11 +170,18 @@ ibid_code succession_carry(struct transaction *transaction, int64_t document_id,
 
 /* ---- complete and switch ---------------------------------------------------------------------- */
 
+/* A text that the embedder refuses must not stand in the way for ever; an embedder that refuses most must. */
+static bool are_few(int64_t pending, int64_t rows)
+{
+    enum { ROWS_FOR_ONE_PENDING = 100 };
+    const int64_t most = rows > ROWS_FOR_ONE_PENDING ? rows / ROWS_FOR_ONE_PENDING : 1;
+    return pending == 0 || (pending <= most && pending < rows - pending);
+}
+
 /* Whether the successor could serve. */
 static ibid_code is_ready(struct transaction *transaction, int64_t collection_id, int64_t *ret_successor,
                           bool *ret, ibid_error *err)
 {
-    enum { ROWS_FOR_ONE_WITHOUT_VECTOR = 100 };
     AUTO_ARENA arena = ARENA_INIT;
     struct collection serving, successor;
     struct collection_counts counts;
@@ -190,7 +197,7 @@ static ibid_code is_ready(struct transaction *transaction, int64_t collection_id
     if (missing)
         return IBID_OK;
     TRY(collection_count(transaction, successor.id, &counts, err));
-    *ret = counts.pending_rows * ROWS_FOR_ONE_WITHOUT_VECTOR <= counts.rows;
+    *ret = are_few(counts.pending_rows, counts.rows);
     return IBID_OK;
 }
 

@@ -49,8 +49,7 @@ ibid_code succession_carry(struct transaction *transaction, int64_t document_id,
                            ibid_error *err) MUST_CHECK;
 
 /* Notes that the successor of a collection may take over. *ret false, and nothing noted: documents are
- * missing, or of a hundred rows more than one has no vector (a text that the embedder refuses must not stand
- * in the way for ever; an embedder that refuses all must), or there is none. */
+ * missing, or more than one row and more than a hundredth of them have no vector, or there is none. */
 ibid_code succession_complete(struct transaction *transaction, int64_t collection_id, bool *ret,
                               ibid_error *err) MUST_CHECK;
 /* Lets the complete successor serve; answers kept of the collection are dropped. *ret false, and nothing

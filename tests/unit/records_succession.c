@@ -69,13 +69,13 @@ static void carry(struct test_store *store, int64_t document_id, int64_t to)
     test_commit(transaction);
 }
 
-/* Gives every row of the collection a vector. */
-static void embed(struct test_store *store, int64_t collection_id)
+/* Gives so many rows of the collection that have no vector one. */
+static void embed_some(struct test_store *store, int64_t collection_id, size_t limit)
 {
     struct transaction *transaction = test_begin(store, TRANSACTION_WRITE);
     struct pending_row *rows;
     size_t count;
-    assert_ok(row_pending(transaction, collection_id, 0, 100, &store->arena, &rows, &count, err));
+    assert_ok(row_pending(transaction, collection_id, 0, limit, &store->arena, &rows, &count, err));
     for (size_t i = 0; i < count; i++) {
         float vector[TEST_DIMENSION];
         int64_t id;
@@ -86,6 +86,11 @@ static void embed(struct test_store *store, int64_t collection_id)
         assert_ok(row_set_embedding(transaction, rows[i].row_id, id, err));
     }
     test_commit(transaction);
+}
+
+static void embed(struct test_store *store, int64_t collection_id)
+{
+    embed_some(store, collection_id, 100);
 }
 
 static bool complete(struct test_store *store)
@@ -169,7 +174,7 @@ static void nothing_is_begun_without_need(void **state)
 static void the_old_vectors_serve_until_the_new_ones_are_there(void **state)
 {
     struct test_store *store = *state;
-    const int64_t a = make_document(store, "a", "one\n\ntwo"), b = make_document(store, "b", "three");
+    const int64_t a = make_document(store, "a", "one\n\ntwo"), b = make_document(store, "b", "three\n\nfour");
     set_embedder(store, &second);
     const int64_t next = successor(store);
     assert_true(next != 0);
@@ -187,7 +192,7 @@ static void the_old_vectors_serve_until_the_new_ones_are_there(void **state)
     assert_false(complete(store)); /* b is missing */
     assert_false(take_over(store));
     carry(store, b, next);
-    assert_false(complete(store)); /* and lacks its vector */
+    assert_false(complete(store)); /* and lacks its vectors */
     embed(store, next);
     assert_false(take_over(store)); /* nobody said that it is complete */
     assert_true(complete(store));
@@ -204,7 +209,7 @@ static void the_old_vectors_serve_until_the_new_ones_are_there(void **state)
     assert_shown(store, a, "one");
     assert_shown(store, b, "three");
     assert_sound(store);
-    assert_int_equal(counts(store, next).rows, 3);
+    assert_int_equal(counts(store, next).rows, 4);
 
     /* The next change works as the first, and now the one that goes leaves nothing behind. */
     set_embedder(store, &first);
@@ -346,6 +351,31 @@ static void a_hundredth_may_be_without_vector(void **state)
     assert_true(take_over(store));
 }
 
+/* An embedder may refuse a text for good, and a small collection has no hundred others. */
+static void one_may_be_without_vector(void **state)
+{
+    struct test_store *store = *state;
+    const int64_t id = make_document(store, "a", "one\n\ntwo\n\nthree");
+    set_embedder(store, &second);
+    const int64_t next = successor(store);
+    carry(store, id, next);
+    embed_some(store, next, 1);
+    assert_false(complete(store)); /* more than one, and most of them */
+    embed_some(store, next, 1);
+    assert_true(complete(store));
+    assert_true(take_over(store));
+}
+
+static void an_embedder_that_refuses_all_does_not_take_over(void **state)
+{
+    struct test_store *store = *state;
+    const int64_t id = make_document(store, "a", "one");
+    set_embedder(store, &second);
+    carry(store, id, successor(store));
+    assert_false(complete(store));
+    assert_false(take_over(store));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_store_set_up, test_store_tear_down)
@@ -355,6 +385,8 @@ int main(void)
         TEST(another_change_gives_up_what_was_begun),
         TEST(what_changes_meanwhile_is_shown_by_both),
         TEST(a_hundredth_may_be_without_vector),
+        TEST(one_may_be_without_vector),
+        TEST(an_embedder_that_refuses_all_does_not_take_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
