@@ -260,16 +260,14 @@ ibid_code embed_backlog(struct pipeline *pipeline, const struct recipe *recipe, 
 ibid_code has_backlog(struct transaction *transaction, int64_t collection_id, bool *ret, ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
-    struct collection serving, successor;
+    struct collection collection;
     struct pending_row *rows;
     size_t count;
-    TRY(collection_load_successor(transaction, collection_id, &arena, &successor, ret, err));
-    if (*ret) {
-        *ret = !successor.complete;
-        return IBID_OK;
-    }
-    TRY(collection_load_serving(transaction, collection_id, &arena, &serving, err));
-    TRY(row_pending(transaction, serving.id, 0, 1, &arena, &rows, &count, err));
-    *ret = count > 0;
+    bool changing;
+    TRY(collection_load_successor(transaction, collection_id, &arena, &collection, &changing, err));
+    if (!changing)
+        TRY(collection_load_serving(transaction, collection_id, &arena, &collection, err));
+    TRY(row_pending(transaction, collection.id, 0, 1, &arena, &rows, &count, err));
+    *ret = count > 0 || (changing && !collection.complete);
     return IBID_OK;
 }

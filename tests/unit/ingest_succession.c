@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ingest/backlog.h"
 #include "ingest/upload.h"
 #include "records/bootstrap.h"
 #include "records/chunk_record.h"
@@ -267,6 +268,31 @@ static void an_upload_changes_the_vectors_of_all(void **state)
     place_chunk_size = "512";
 }
 
+/* They came, without the embedder, when all seemed to be done. Nothing would be until the next run. */
+static void vectors_that_a_complete_successor_lacks_are_made(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_ARENA arena = ARENA_INIT;
+    upload(&place, "bread.txt", bread);
+    struct transaction *transaction;
+    struct collection successor;
+    struct statement *statement;
+    bool found, lacks;
+    const struct collection_embedder other = {
+        .id = STR("hash/words-96@1"), .fingerprint = STR("hash/words-96@1;f32"), .dimension = 96};
+    assert_ok(transaction_begin(instance_metadata(place.instance), TRANSACTION_WRITE, &transaction, err));
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, &other, err));
+    assert_ok(collection_load_successor(transaction, DEFAULT_COLLECTION_ID, &arena, &successor, &found, err));
+    assert_ok(succession_carry(transaction, 1, DEFAULT_COLLECTION_ID, successor.id, err));
+    assert_ok(statement_prepare(transaction, "UPDATE collections SET complete = 1 WHERE parent_id = 1",
+                                &statement, err));
+    assert_ok(statement_run(statement, err));
+    assert_ok(has_backlog(transaction, DEFAULT_COLLECTION_ID, &lacks, err));
+    assert_true(lacks);
+    assert_ok(transaction_commit(transaction, err));
+    end_place(&place);
+}
+
 /* Without its files the old embedder cannot embed a question; words are found still. */
 static void an_embedder_that_is_gone_leaves_the_words(void **state)
 {
@@ -298,6 +324,7 @@ int main(void)
         cmocka_unit_test(the_new_vectors_serve_when_the_run_is_over),
         cmocka_unit_test(what_was_begun_is_given_up_when_the_settings_change_back),
         cmocka_unit_test(an_upload_changes_the_vectors_of_all),
+        cmocka_unit_test(vectors_that_a_complete_successor_lacks_are_made),
         cmocka_unit_test(an_embedder_that_is_gone_leaves_the_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
