@@ -438,10 +438,11 @@ static ibid_code probe_dimension(struct openai_embedder *self, ibid_error *err)
     TRY(call(self, EMBED_QUERY, &text, 1, &arena, &response, err));
     TRY(error_recode(json_parse(response.body, &root, err), IBID_EINVAL, IBID_EUPSTREAM, err));
     const json_t *row = json_array_get(json_object_get(root, "data"), 0);
-    if (!read_vector(json_object_get(row, "embedding"), 0, NULL, &dimension))
+    if (!read_vector(json_object_get(row, "embedding"), 0, NULL, &dimension) ||
+        dimension < VECTOR_DIMENSION_MIN)
         return fail(err, IBID_EUPSTREAM,
-                    "%s gave no vector of at most %d numbers, which is what the index takes", self->url,
-                    VECTOR_DIMENSION_MAX);
+                    "%s gave no vector of %d to %d numbers, which is what the index takes", self->url,
+                    VECTOR_DIMENSION_MIN, VECTOR_DIMENSION_MAX);
     if (self->options.dimensions > 0 && dimension != (size_t)self->options.dimensions)
         return fail(err, IBID_EINVAL, "%s gives %zu dimensions, not the %lld asked for", self->url, dimension,
                     (long long)self->options.dimensions);

@@ -237,6 +237,9 @@ static void test_refuses_vectors_that_the_index_could_not_take(void **state)
     const char *const once[][2] = {{"attempts", "1"}, {NULL, NULL}};
     assert_int_equal(try_at(stand_in, once, message), IBID_EUPSTREAM);
     assert_non_null(strstr(message, "4096"));
+    stand_in->reply = "{\"data\":[{\"index\":0,\"embedding\":[1,0,1,0]}]}";
+    assert_int_equal(try_at(stand_in, once, message), IBID_EUPSTREAM);
+    assert_non_null(strstr(message, "64 to 4096"));
     stand_in_stop(stand_in);
 }
 
