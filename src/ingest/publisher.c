@@ -9,13 +9,16 @@
 #include "records/row_feed.h"
 #include "records/sweep.h"
 
-enum { GROUP_BYTES = 64 * 1024 * 1024 };
+enum {
+    GROUP_BYTES = 64 * 1024 * 1024,
+    GROUP_CHUNKS = 4096, /* so that others need not wait for long to write */
+};
 
 struct group {
     struct task **tasks;
     int64_t *pending; /* rows of each that were published without vector */
     size_t count;
-    size_t bytes;
+    size_t bytes, chunks;
 };
 
 /* Its bytes are in the blob store. */
@@ -358,7 +361,7 @@ static void publish_group(struct pipeline *pipeline, struct group *group)
         }
         pipeline_finish(pipeline, group->tasks[i]);
     }
-    group->count = group->bytes = 0;
+    group->count = group->bytes = group->chunks = 0;
 }
 
 /* ---- the thread ---- */
@@ -367,6 +370,7 @@ static void add_task(struct group *group, struct task *task)
 {
     group->tasks[group->count++] = task;
     group->bytes += task->arena.allocated;
+    group->chunks += task->chunk_count;
 }
 
 /* Takes what comes within the interval; no longer once nothing else is under way. */
@@ -374,7 +378,7 @@ static void gather(struct pipeline *pipeline, struct group *group, size_t limit)
 {
     enum { LOOK_US = 10000 };
     const int64_t deadline = clock_monotonic_us() + pipeline->host->settings->commit_interval;
-    while (group->count < limit && group->bytes < GROUP_BYTES) {
+    while (group->count < limit && group->bytes < GROUP_BYTES && group->chunks < GROUP_CHUNKS) {
         const int64_t now = clock_monotonic_us();
         struct task *task = now < deadline ? queue_take_until(pipeline->publishing, now + LOOK_US) : NULL;
         if (task)
