@@ -48,8 +48,8 @@ const struct command command_audit = {
     .summary = "Show who changed what",
     .text =
         "The audit log, newest first: when, what was done, to what, by whom, through which door. It holds "
-        "what changes documents, sources, tokens and models, the runs that were started, and requests that "
-        "were denied (action 'denied'); never the text of a query or a document. Times are in UTC. Entries "
+        "uploads, removals, tokens, repairs, the runs that were started, and requests that were denied "
+        "(action 'denied'); never the text of a query or a document. Times are in UTC. Entries "
         "are kept for audit.keep (a year).",
     .examples = "ibid audit\n"
                 "ibid audit --action document.remove\n"

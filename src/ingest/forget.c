@@ -25,7 +25,8 @@ static void end(struct ingest *ingest)
 }
 
 /* From here on no run takes the source up by itself, even if what follows does not come to its end. */
-static ibid_code disable(struct ingest *ingest, int64_t source_id, ibid_error *err)
+static ibid_code disable(struct ingest *ingest, int64_t source_id, const struct ingest_audit *audit,
+                         ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
     AUTO_TRANSACTION *transaction = NULL;
@@ -36,6 +37,8 @@ static ibid_code disable(struct ingest *ingest, int64_t source_id, ibid_error *e
         return fail(err, IBID_EINVAL,
                     "the source of uploads cannot be removed: remove its documents instead");
     TRY(source_set_enabled(transaction, source_id, false, err));
+    if (audit)
+        TRY(audit_append(transaction, &audit->entry, audit->keep_after, err));
     return transaction_commit(transaction_take(&transaction), err);
 }
 
@@ -79,7 +82,6 @@ static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const stru
                             struct source_removal *removal, ibid_error *err)
 {
     int64_t total;
-    TRY(disable(ingest, source_id, err));
     TRY(count_documents(ingest, source_id, &total, err));
     for (bool more = true; more;) {
         if (watch_step(watch, "documents", removal->documents, total, NULL) != IBID_OK)
@@ -91,12 +93,14 @@ static ibid_code remove_all(struct ingest *ingest, int64_t source_id, const stru
     return IBID_OK;
 }
 
-ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct watch *watch,
-                               struct source_removal *ret, ibid_error *err)
+ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct ingest_audit *audit,
+                               const struct watch *watch, struct source_removal *ret, ibid_error *err)
 {
     struct source_removal removal = {0};
     TRY(begin(ingest, err));
-    const ibid_code code = remove_all(ingest, source_id, watch, &removal, err);
+    ibid_code code = disable(ingest, source_id, audit, err);
+    if (code == IBID_OK)
+        code = remove_all(ingest, source_id, watch, &removal, err);
     end(ingest);
     if (code == IBID_OK)
         *ret = removal;

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/watch.h"
 #include "ingest/ingest.h"
+#include "records/audit.h"
 #include "records/ledger.h"
 #include "records/run.h"
 
@@ -95,12 +96,21 @@ void ingest_cancel(struct ingest *ingest);
 ibid_code ingest_source(struct ingest *ingest, const char *connector, const char *location,
                         const json_t *options, int64_t *ret_source_id, ibid_error *err) MUST_CHECK;
 
+/* What goes into the audit log in the very transaction that begins a change. */
+struct ingest_audit {
+    struct audit_entry entry;
+    int64_t keep_after; /* see audit_append */
+};
+
 struct source_removal {
     int64_t documents, rows;
 };
 /* Forgets a folder and removes its documents for good, some at a time (records/sweep.h); the files stay. A
  * search misses them at once. IBID_ENOTFOUND; IBID_EINVAL for the source of uploads; IBID_ECONFLICT while an
  * indexing run is under way, and none starts meanwhile. IBID_ECANCELED when `watch` (may be NULL) stops it:
- * what was removed is gone, the source is not enabled any more, and another call goes on. */
-ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct watch *watch,
-                               struct source_removal *ret, ibid_error *err) MUST_CHECK;
+ * what was removed is gone, the source is not enabled any more, and another call goes on. `audit` may be
+ * NULL.
+ */
+ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct ingest_audit *audit,
+                               const struct watch *watch, struct source_removal *ret,
+                               ibid_error *err) MUST_CHECK;

@@ -2,6 +2,7 @@
 """The program from outside: command line, server and page on a small folder. Prints TAP.
 
 usage: doors.py PROGRAM [EXAMPLE]   (EXAMPLE: docs/examples/search.c, built. IBID_EMBEDDER_PROVIDER=hash is set here: no model is needed)"""
+import contextlib
 import http.client
 import json
 import os
@@ -12,6 +13,7 @@ import select
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -379,6 +381,26 @@ def test_removing_a_large_folder_shows_how_far_it_is():
     assert re.search(r"documents: [1-9][0-9,]* of 1,500", out) and "Removed" in out, out
     assert answer("search", "crowd", "--mode", "keyword")["hits"] == []
     assert "kept" not in run("source", "list")[0]
+
+
+def test_no_token_or_removed_source_without_its_entry():
+    """The audit log takes nothing: then nothing is done either."""
+    folder = root / "audited"
+    folder.mkdir()
+    (folder / "quokka.txt").write_text("the quokka smiles")
+    run("index", folder)
+    kept = run("token", "create", "kept", "--json")[0]
+    with contextlib.closing(sqlite3.connect(data / "records.db")) as records:
+        records.execute("CREATE TRIGGER no_audit BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no entry'); END")
+    for arguments in (["token", "create", "unseen"], ["token", "revoke", json.loads(kept)["id"]], ["source", "remove", folder]):
+        assert "no entry" in run(*arguments, status=5)[1], arguments
+    with contextlib.closing(sqlite3.connect(data / "records.db")) as records:
+        records.execute("DROP TRIGGER no_audit")
+    assert [(t["name"], t["state"]) for t in answer("token", "list")["tokens"] if t["name"] in ("kept", "unseen")] == [("kept", "valid")]
+    assert answer("search", "quokka", "--mode", "keyword")["hits"] and "being removed" not in run("source", "list")[0]
+    run("source", "remove", folder)
+    run("token", "revoke", json.loads(kept)["id"])
+    assert [entry["action"] for entry in answer("audit")["entries"][:2]] == ["token.revoke", "source.remove"]
 
 
 def test_settings_have_origins():

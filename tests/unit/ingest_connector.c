@@ -202,7 +202,7 @@ static void a_connector_is_followed_by_its_contract(void **state)
     assert_int_equal(load(instance, id, "18", &arena).id, 0);
 
     struct source_removal removal;
-    assert_ok(ingest_remove_source(ingest, id, NULL, &removal, err));
+    assert_ok(ingest_remove_source(ingest, id, NULL, NULL, &removal, err));
     assert_int_equal(removal.documents, 2);
     instance_close(instance);
     instance_settings_free(settings);

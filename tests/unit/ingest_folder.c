@@ -312,7 +312,8 @@ static void nobody_waits_for_a_run_that_waits_to_start(void **state)
     assert_false(ingest_status(ingest, &status));
     const struct ingest_request request = {.source_ids = &place.source_id, .source_count = 1};
     assert_int_equal(ingest_start(ingest, &request, &run_id, NULL), IBID_ECONFLICT);
-    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, &removal, NULL), IBID_ECONFLICT);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, NULL, &removal, NULL),
+                     IBID_ECONFLICT);
     ingest_cancel(ingest);
     transaction_rollback(transaction);
     pthread_join(start.thread, NULL);
@@ -566,17 +567,19 @@ static void a_folder_is_removed_with_its_documents(void **state)
     const struct watch watch = {look, wants_stop, &onlooker};
     write_examples(&place);
     run(&place);
-    assert_int_equal(ingest_remove_source(ingest, place.source_id, &watch, &removal, NULL), IBID_ECANCELED);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, &watch, &removal, NULL),
+                     IBID_ECANCELED);
     assert_int_equal(collection_counts(&place).documents, 3);
     onlooker.stops = false;
-    assert_ok(ingest_remove_source(ingest, place.source_id, &watch, &removal, err));
+    assert_ok(ingest_remove_source(ingest, place.source_id, NULL, &watch, &removal, err));
     assert_int_equal(onlooker.done, 3);
     assert_int_equal(onlooker.total, 3);
     assert_int_equal(removal.documents, 3);
     assert_true(removal.rows >= 3);
     assert_int_equal(collection_counts(&place).documents, 0);
-    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, &removal, NULL), IBID_ENOTFOUND);
-    assert_int_equal(ingest_remove_source(ingest, UPLOAD_SOURCE_ID, NULL, &removal, NULL), IBID_EINVAL);
+    assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, NULL, &removal, NULL),
+                     IBID_ENOTFOUND);
+    assert_int_equal(ingest_remove_source(ingest, UPLOAD_SOURCE_ID, NULL, NULL, &removal, NULL), IBID_EINVAL);
     assert_ok(instance_compact(place.instance, 0, err));
     assert_int_equal(count_findings(&place, false), 0);
     assert_ok(ingest_source(ingest, "folder", place.documents, NULL, &place.source_id, err));

@@ -6,25 +6,53 @@
 
 /* ---- writing ---- */
 
+static struct audit_entry entry_of(const struct rest_call *call, const char *action, const char *object)
+{
+    return (struct audit_entry){
+        .user_id = call->principal.user_id,
+        .token_id = call->principal.token_id,
+        .action = str_from(action),
+        .object = str_from(object),
+        .door = call->http->peer.is_local ? STR("local") : str_from(call->http->peer.address),
+    };
+}
+
+static int64_t keep_after(const struct rest_call *call)
+{
+    const int64_t keep = call_settings(call)->audit.keep;
+    return keep ? clock_now_us() - keep : 0;
+}
+
+static const char *name_of(const struct rest_call *call, const char *kind, int64_t id)
+{
+    return arena_printf(call->arena, "%s %lld", kind, (long long)id);
+}
+
+ibid_code call_record(struct rest_call *call, struct transaction *transaction, const char *kind, int64_t id,
+                      ibid_error *err)
+{
+    const struct audit_entry entry = entry_of(call, call->route->action, name_of(call, kind, id));
+    return audit_append(transaction, &entry, keep_after(call), err);
+}
+
+struct ingest_audit call_ingest_audit(struct rest_call *call, const char *kind, int64_t id)
+{
+    return (struct ingest_audit){entry_of(call, call->route->action, name_of(call, kind, id)),
+                                 keep_after(call)};
+}
+
 void call_changed(struct rest_call *call, const char *kind, int64_t id)
 {
     const char *before = call->changed ? arena_printf(call->arena, "%s, ", call->changed) : "";
-    call->changed = arena_printf(call->arena, "%s%s %lld", before, kind, (long long)id);
+    call->changed = arena_printf(call->arena, "%s%s", before, name_of(call, kind, id));
 }
 
-static ibid_code append(struct rest_call *call, struct str action, struct str object, ibid_error *err)
+static ibid_code append(struct rest_call *call, const char *action, const char *object, ibid_error *err)
 {
-    const int64_t keep = call_settings(call)->audit.keep;
-    const struct audit_entry entry = {
-        .user_id = call->principal.user_id,
-        .token_id = call->principal.token_id,
-        .action = action,
-        .object = object,
-        .door = call->http->peer.is_local ? STR("local") : str_from(call->http->peer.address),
-    };
+    const struct audit_entry entry = entry_of(call, action, object);
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_WRITE, &transaction, err));
-    TRY(audit_append(transaction, &entry, keep ? clock_now_us() - keep : 0, err));
+    TRY(audit_append(transaction, &entry, keep_after(call), err));
     return transaction_commit(transaction_take(&transaction), err);
 }
 
@@ -35,12 +63,12 @@ void call_audit(struct rest_call *call, ibid_code code)
     if (!call->instance || call->principal.user_id == 0)
         return;
     if (call->changed)
-        written = append(call, str_from(call->route->action), str_from(call->changed), &error);
+        written = append(call, call->route->action, call->changed, &error);
     else if (code == IBID_EDENIED)
-        written = append(call, STR("denied"),
-                         str_from(arena_printf(call->arena, "%.*s %.*s", STR_ARG(call->http->method),
-                                               STR_ARG(call->http->path))),
-                         &error);
+        written = append(
+            call, "denied",
+            arena_printf(call->arena, "%.*s %.*s", STR_ARG(call->http->method), STR_ARG(call->http->path)),
+            &error);
     if (written != IBID_OK)
         log_error("cannot write the audit log: %s", error.message);
 }

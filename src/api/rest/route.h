@@ -5,6 +5,7 @@
 #include "access/access.h"
 #include "api/rest/parameters.h"
 #include "api/rest/rest.h"
+#include "ingest/run.h"
 
 struct upload;
 
@@ -35,7 +36,7 @@ struct rest_call {
     json_t *body;          /* BODY_JSON: an object */
     struct upload *upload; /* BODY_UPLOAD */
     struct principal principal;
-    const char *changed;       /* for the audit log: see call_changed; NULL: nothing */
+    const char *changed;       /* see call_changed; NULL: nothing */
     bool is_owner;             /* the person at this machine */
     struct instance *instance; /* with DATA_NONE only if it is open anyway */
 };
@@ -77,10 +78,16 @@ ibid_code call_id(const struct rest_call *call, const char *what, int64_t *ret, 
 /* A read transaction and what the caller may read in it. */
 ibid_code call_read(struct rest_call *call, struct transaction **ret, struct scope *ret_scope,
                     ibid_error *err) MUST_CHECK;
-/* Says what the call has changed, "document 17": one line in the audit log, under the route's action. Several
- * things are listed. */
+/* Writes into the audit log, under the route's action, that the call changes "token 17": in the transaction
+ * that changes it, so that there is neither without the other. */
+ibid_code call_record(struct rest_call *call, struct transaction *transaction, const char *kind, int64_t id,
+                      ibid_error *err) MUST_CHECK;
+/* The same for a change that is begun below, in a transaction of its own. */
+struct ingest_audit call_ingest_audit(struct rest_call *call, const char *kind, int64_t id);
+/* The same for what has been changed already: one line at the end of the call, in which several things are
+ * listed. A process that is killed in between leaves none. */
 void call_changed(struct rest_call *call, const char *kind, int64_t id);
-/* Writes what a call that is over has changed, or that it was denied to somebody known, into the audit log.
- */
+/* Writes into the audit log what a call that is over has changed (call_changed), or that it was denied to
+ * somebody known. */
 void call_audit(struct rest_call *call, ibid_code code);
 const struct rest_settings *call_settings(const struct rest_call *call);

@@ -59,12 +59,11 @@ ibid_code handle_source_remove(struct rest_call *call, struct http_reply *reply,
     struct source_removal removal;
     int64_t id;
     TRY(call_id(call, "source", &id, err));
+    const struct ingest_audit audit = call_ingest_audit(call, "source", id);
     TRY(noted_task_begin(&task, call, "source.remove", parameters->task, err));
     const ibid_code code =
-        ingest_remove_source(instance_ingest(call->instance), id, &task.watch, &removal, err);
+        ingest_remove_source(instance_ingest(call->instance), id, &audit, &task.watch, &removal, err);
     noted_task_end(&task);
-    if (code == IBID_OK || code == IBID_ECANCELED) /* what was removed until then is gone */
-        call_changed(call, "source", id);
     TRY(code);
     json_t *receipt = json_object();
     json_set_int(receipt, "id", id);

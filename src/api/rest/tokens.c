@@ -60,8 +60,8 @@ ibid_code handle_token_create(struct rest_call *call, struct http_reply *reply, 
     if (parameters->metrics)
         TRY(token_record_keep_to_metrics(transaction, id, err));
     TRY(token_record_load(transaction, id, call->arena, &token, err));
+    TRY(call_record(call, transaction, "token", id, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
-    call_changed(call, "token", id);
     json_t *answer = render_token(&token);
     json_set_string(answer, "token", text);
     sodium_memzero(text, sizeof text);
@@ -78,8 +78,8 @@ ibid_code handle_token_revoke(struct rest_call *call, struct http_reply *reply, 
     TRY(transaction_begin(instance_metadata(call->instance), TRANSACTION_WRITE, &transaction, err));
     TRY(token_record_revoke(transaction, id, err));
     TRY(token_record_load(transaction, id, call->arena, &token, err));
+    TRY(call_record(call, transaction, "token", id, err));
     TRY(transaction_commit(transaction_take(&transaction), err));
-    call_changed(call, "token", id);
     reply_json(call, reply, 200, render_token(&token));
     return IBID_OK;
 }
