@@ -150,10 +150,14 @@ def test_index_and_search():
 
 
 def test_search_goes_on_without_a_model():
-    found = answer("search", "walrus", env={"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"})
+    missing = {"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"}
+    found = answer("search", "walrus", env=missing)  # the vectors of before serve
+    assert found["hits"][0]["path"] == "walrus.txt" and found["hits"][0]["scores"]["similarity"] > 0
+    missing["IBID_DATA"] = str(root / "wordy")
+    assert "by word only" in run("index", docs / "walrus.txt", env=missing)[0]
+    found = answer("search", "walrus", env=missing)
     assert found["hits"][0]["path"] == "walrus.txt" and found["degraded"]["message"]
-    _, error = run("search", "walrus", "--mode", "vector", status=5,
-                   env={"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"})
+    _, error = run("search", "walrus", "--mode", "vector", status=5, env=missing)
     assert "cannot search by meaning" in error, error
 
 
