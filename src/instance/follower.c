@@ -490,15 +490,25 @@ void follower_wake(struct follower *follower)
     pthread_mutex_unlock(&follower->lock);
 }
 
-ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us, ibid_error *err)
+struct follower_ticket follower_ask(struct follower *follower, bool compact)
 {
+    struct follower_ticket ticket = {0};
     pthread_mutex_lock(&follower->lock);
-    const uint64_t ticket = ++follower->asked;
-    const uint64_t compact_ticket = compact ? ++follower->compact_asked : 0;
+    ticket.asked = ++follower->asked;
+    if (compact)
+        ticket.compact_asked = ++follower->compact_asked;
     follower->insistent = true;
     pthread_cond_signal(&follower->woken);
+    pthread_mutex_unlock(&follower->lock);
+    return ticket;
+}
+
+ibid_code follower_wait(struct follower *follower, struct follower_ticket ticket, int64_t deadline_us,
+                        ibid_error *err)
+{
     bool in_time = true;
-    while (in_time && (follower->served < ticket || follower->compact_served < compact_ticket))
+    pthread_mutex_lock(&follower->lock);
+    while (in_time && (follower->served < ticket.asked || follower->compact_served < ticket.compact_asked))
         in_time = condition_wait_until(&follower->served_some, &follower->lock, deadline_us);
     const ibid_error error = follower->error;
     pthread_mutex_unlock(&follower->lock);
@@ -507,6 +517,11 @@ ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadl
     if (error.code != IBID_OK && err)
         *err = error;
     return error.code;
+}
+
+ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us, ibid_error *err)
+{
+    return follower_wait(follower, follower_ask(follower, compact), deadline_us, err);
 }
 
 ibid_code follower_check(struct follower *follower, int64_t collection_id, ibid_error *err)

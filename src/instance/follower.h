@@ -21,6 +21,14 @@ void follower_wake(struct follower *follower);
  * IBID_ETIMEOUT at clock_monotonic_us() == deadline_us (0: for ever); else what kept it from following. */
 ibid_code follower_settle(struct follower *follower, bool compact, int64_t deadline_us,
                           ibid_error *err) MUST_CHECK;
+/* The same in two steps: who waits in parts, to look at something else in between, asks only once. A ticket
+ * that is asked for anew each time is never served when a round takes longer than the part. */
+struct follower_ticket {
+    uint64_t asked, compact_asked;
+};
+struct follower_ticket follower_ask(struct follower *follower, bool compact);
+ibid_code follower_wait(struct follower *follower, struct follower_ticket ticket, int64_t deadline_us,
+                        ibid_error *err) MUST_CHECK;
 
 /* What kept the store from following a collection the last time: IBID_OK when nothing did. */
 ibid_code follower_check(struct follower *follower, int64_t collection_id, ibid_error *err) MUST_CHECK;

@@ -283,7 +283,18 @@ ibid_code instance_index_check(struct instance *instance, int64_t collection_id,
     return follower_check(instance->follower, collection_id, err);
 }
 
-ibid_code instance_compact(struct instance *instance, int64_t deadline_us, ibid_error *err)
+ibid_code instance_compact(struct instance *instance, const _Atomic bool *cancel, int64_t deadline_us,
+                           ibid_error *err)
 {
-    return follower_settle(instance->follower, true, deadline_us, err);
+    enum { PART_US = 100000 };
+    const struct follower_ticket ticket = follower_ask(instance->follower, true);
+    for (;;) {
+        if (cancel && atomic_load(cancel))
+            return fail(err, IBID_ECANCELED, "stopped");
+        const int64_t part_us = clock_monotonic_us() + PART_US;
+        const bool last = deadline_us && deadline_us <= part_us;
+        const ibid_code code = follower_wait(instance->follower, ticket, last ? deadline_us : part_us, err);
+        if (code != IBID_ETIMEOUT || last)
+            return code;
+    }
 }

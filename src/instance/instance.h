@@ -111,8 +111,10 @@ ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us,
 /* What keeps the vector store from following this collection, IBID_OK when nothing does. It is tried again.
  */
 ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err) MUST_CHECK;
-/* As instance_index_settled, and removed rows are gone for good from the index and from the records. */
-ibid_code instance_compact(struct instance *instance, int64_t deadline_us, ibid_error *err) MUST_CHECK;
+/* As instance_index_settled, and removed rows are gone for good from the index and from the records. IBID_ECANCELED
+ * soon after `cancel` (NULL: never) is set. */
+ibid_code instance_compact(struct instance *instance, const _Atomic bool *cancel, int64_t deadline_us,
+                           ibid_error *err) MUST_CHECK;
 
 /* What is wrong with what is stored: see each seam's verify. Findings live in `arena`; none: clean. */
 struct instance_finding {

@@ -96,13 +96,15 @@ static ibid_code verify_index(struct instance *instance, bool repair, struct fin
     return IBID_OK;
 }
 
-/* Waits until the index has followed, in growing slices so that the watch is asked in between. */
+/* Waits until the index has followed, in parts so that the watch is asked in between. */
 static ibid_code settle(struct instance *instance, const struct watch *watch, ibid_error *err)
 {
+    enum { PART_US = 100000 };
+    const struct follower_ticket ticket = follower_ask(instance->follower, false);
     ibid_code code = IBID_ETIMEOUT;
-    for (int64_t slice = SECOND_US / 10; code == IBID_ETIMEOUT; slice += slice < 2 * SECOND_US ? slice : 0) {
+    while (code == IBID_ETIMEOUT) {
         TRY(watch_step(watch, "index", 0, 0, err));
-        code = instance_index_settled(instance, clock_monotonic_us() + slice, err);
+        code = follower_wait(instance->follower, ticket, clock_monotonic_us() + PART_US, err);
     }
     return code;
 }

@@ -161,6 +161,24 @@ def test_search_goes_on_without_a_model():
     assert "cannot search by meaning" in error, error
 
 
+def test_another_embedder_takes_over_when_its_vectors_are_made():
+    place = {"IBID_DATA": str(root / "changing")}
+    wider = place | {"IBID_EMBEDDER_HASH_DIMENSION": "96"}
+    run("index", docs, env=place)
+    assert "meaning_reason" not in answer("status", env=place)["collections"][0]
+    changed = answer("status", env=wider)["collections"][0]
+    assert changed["meaning"] == "ready" and "hash/words-96" in changed["meaning_reason"], changed
+    assert "until an indexing run" in run("status", env=wider)[0]
+    found = answer("search", "the walrus on the beach", "--mode", "vector", env=wider)
+    assert found["hits"][0]["path"] == "walrus.txt" and "degraded" not in found, found
+    run("index", env=wider)
+    changed = wait_until(lambda: [c for c in answer("status", env=wider)["collections"] if c["dimension"] == 96], "the new vectors")
+    assert len(changed) == 1 and changed[0]["id"] == 1 and "successor" not in changed[0] and "meaning_reason" not in changed[0], changed
+    found = answer("search", "the walrus on the beach", "--mode", "vector", env=wider)
+    assert found["hits"][0]["path"] == "walrus.txt" and "degraded" not in found, found
+    assert run("verify", env=wider)[0] == "Everything is in order.\n"
+
+
 def test_index_is_incremental():
     assert "0 indexed" in run("index")[0]
     (docs / "walrus.txt").write_text("The walrus has eaten every one of the oysters.\n")

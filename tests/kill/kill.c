@@ -164,7 +164,7 @@ static int run_child(const char *data, const char *documents, const char *round)
     thread_start(&thread, "uploads", upload_some, &uploader);
     report_run(ingest);
     pthread_join(thread, NULL);
-    MUST(instance_compact(instance, 0, err)); /* what has served before goes */
+    MUST(instance_compact(instance, NULL, 0, err)); /* what has served before goes */
     instance_close(instance);
     instance_settings_free(settings);
     say("Z\n");

@@ -182,7 +182,7 @@ static void what_is_removed_by_request_stays_away(void **state)
     write_document(&place, "bread.txt", "Fresh bread, another text.\n");
     status = run(&place);
     assert_counts(&status, 1, 2, 0, 0, 0);
-    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_compact(place.instance, NULL, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_int_equal(collection_counts(&place).removed_rows, 0);
     end_place(&place);
 }
@@ -580,7 +580,7 @@ static void a_folder_is_removed_with_its_documents(void **state)
     assert_int_equal(ingest_remove_source(ingest, place.source_id, NULL, NULL, &removal, NULL),
                      IBID_ENOTFOUND);
     assert_int_equal(ingest_remove_source(ingest, UPLOAD_SOURCE_ID, NULL, NULL, &removal, NULL), IBID_EINVAL);
-    assert_ok(instance_compact(place.instance, 0, err));
+    assert_ok(instance_compact(place.instance, NULL, 0, err));
     assert_int_equal(count_findings(&place, false), 0);
     assert_ok(ingest_source(ingest, "folder", place.documents, NULL, &place.source_id, err));
     const struct ingest_status status = run(&place);

@@ -168,7 +168,7 @@ static void a_run_makes_the_new_vectors_while_the_old_ones_serve(void **state)
     assert_int_equal(collections(&place), 2);
 
     /* What has served goes. */
-    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_compact(place.instance, NULL, clock_monotonic_us() + 60 * SECOND_US, err));
     struct vector_store_stats stats;
     const struct collection_counts counts = counts_of(&place, DEFAULT_COLLECTION_ID);
     assert_int_equal(counts.documents, 0);
@@ -187,7 +187,7 @@ static void a_run_makes_the_new_vectors_while_the_old_ones_serve(void **state)
     reopen(&place, "64"); /* and back: the one that served meanwhile leaves nothing */
     run(&place);
     assert_best(&place, 64, bread, "bread.txt");
-    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_compact(place.instance, NULL, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_int_equal(collections(&place), 2);
     assert_sound(&place);
     end_place(&place);
@@ -237,7 +237,7 @@ static void what_was_begun_is_given_up_when_the_settings_change_back(void **stat
     assert_int_equal(collections(&place), 2);
 
     run(&place); /* with the embedder of before */
-    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_compact(place.instance, NULL, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_int_equal(collections(&place), 1);
     assert_int_equal(serving(&place, &arena).id, DEFAULT_COLLECTION_ID);
     assert_best(&place, 64, bread, "bread.txt");
@@ -261,7 +261,7 @@ static void an_upload_changes_the_vectors_of_all(void **state)
     assert_best(&place, 96, bread, "bread.txt");
     assert_best(&place, 96, "walking shoes for wet weather", "shoes.txt");
     assert_true(chunks_of(&place, id) > before);
-    assert_ok(instance_compact(place.instance, clock_monotonic_us() + 60 * SECOND_US, err));
+    assert_ok(instance_compact(place.instance, NULL, clock_monotonic_us() + 60 * SECOND_US, err));
     assert_sound(&place);
     end_place(&place);
     place_dimension = "64";

@@ -2,13 +2,14 @@
 #include "tests/test.h"
 
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "instance/follower.h"
 #include "records/sweep.h"
 #include "tests/store.h"
 
-enum { DIMENSION = 64, READY = 1, NO_ATTACHING, NO_FOLLOWING };
+enum { DIMENSION = 64, READY = 1, NO_ATTACHING, NO_FOLLOWING, SLOW_FOLLOWING };
 
 /* `memory`, but that the default collection fails as long as a test wants it to. */
 static struct vector_store_ops fragile_ops;
@@ -45,6 +46,8 @@ static ibid_code fragile_follow(struct vector_store *store, int64_t collection_i
                                 ibid_error *error)
 {
     TRY(fail_when(NO_FOLLOWING, collection_id, error));
+    if (atomic_load(&state_of_default) == SLOW_FOLLOWING)
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     TRY(vector_store_find("memory")->follow(store, collection_id, cancel, error));
     if (followed)
         followed(collection_id);
@@ -201,6 +204,25 @@ static void what_is_removed_waits_for_a_store_that_is_behind(void **state)
     close_pair(&pair);
 }
 
+/* Each round takes longer than a part of the wait. */
+static void who_waits_in_parts_is_served(void **state)
+{
+    struct pair pair;
+    open_pair(&pair, *state, SLOW_FOLLOWING);
+    publish(pair.records, pair.source, DEFAULT_COLLECTION_ID, "first");
+    const struct follower_ticket ticket = follower_ask(pair.follower, true);
+    ibid_code code;
+    unsigned parts = 0;
+    do
+        code = follower_wait(pair.follower, ticket, clock_monotonic_us() + 10000, NULL);
+    while (code == IBID_ETIMEOUT && ++parts < 3000);
+    assert_int_equal(code, IBID_OK);
+    assert_true(parts > 0);
+    assert_int_equal(watermark_of(pair.store, DEFAULT_COLLECTION_ID),
+                     latest_of(pair.records, DEFAULT_COLLECTION_ID));
+    close_pair(&pair);
+}
+
 /* ---- a change of embedder ---- */
 
 /* A collection with a complete successor, and what becomes of them. */
@@ -304,6 +326,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_attached_stands_alone, test_store_set_up,
                                         test_store_tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_followed_stands_alone, test_store_set_up,
+                                        test_store_tear_down),
+        cmocka_unit_test_setup_teardown(who_waits_in_parts_is_served, test_store_set_up,
                                         test_store_tear_down),
         cmocka_unit_test_setup_teardown(what_is_removed_waits_for_a_store_that_is_behind, test_store_set_up,
                                         test_store_tear_down),

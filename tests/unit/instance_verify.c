@@ -66,7 +66,7 @@ static void index_documents(struct place *place)
     request.source_ids = &source_id;
     assert_ok(ingest_start(ingest, &request, &run_id, err));
     assert_true(ingest_wait(ingest, clock_monotonic_us() + 120 * SECOND_US));
-    assert_ok(instance_compact(place->instance, 0, err));
+    assert_ok(instance_compact(place->instance, NULL, 0, err));
 }
 
 static struct place new_place(void)
@@ -216,7 +216,7 @@ static void each_file_of_the_index_can_be_lost(void **state)
     AUTO_ARENA arena = ARENA_INIT;
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (enum damage damage = 0; damage < DAMAGES; damage++) {
-            assert_ok(instance_compact(place.instance, 0, err));
+            assert_ok(instance_compact(place.instance, NULL, 0, err));
             close_place(&place);
             damage_file(index_file(&place, ends[i], &arena), damage);
             open_place(&place);

@@ -297,7 +297,7 @@ static void settle(struct world *world, struct transaction *take_transaction)
 {
     assert_ok(transaction_commit(take_transaction, err));
     instance_committed(world->instance);
-    assert_ok(instance_compact(world->instance, 0, err));
+    assert_ok(instance_compact(world->instance, NULL, 0, err));
 }
 
 static struct world *new_world(void)

@@ -223,18 +223,6 @@ static ibid_code verify_absence(struct rest_call *call, int64_t document_id, str
     return IBID_OK;
 }
 
-/* In slices, between which a caller who has gone is noticed. */
-static ibid_code compact(struct rest_call *call, ibid_error *err)
-{
-    ibid_code code;
-    do {
-        if (atomic_load(call->http->cancel))
-            return fail(err, IBID_ECANCELED, "stopped");
-        code = instance_compact(call->instance, clock_monotonic_us() + SECOND_US, err);
-    } while (code == IBID_ETIMEOUT);
-    return code;
-}
-
 ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     const struct verify_parameters *parameters = call->parameters;
@@ -242,7 +230,7 @@ ibid_code handle_verify(struct rest_call *call, struct http_reply *reply, ibid_e
     struct instance_finding *findings;
     size_t count;
     if (parameters->document != 0) {
-        TRY(compact(call, err));
+        TRY(instance_compact(call->instance, call->http->cancel, 0, err));
         return verify_absence(call, parameters->document, reply, err);
     }
     TRY(noted_task_begin(&task, call, "verify", parameters->task, err));
