@@ -79,41 +79,16 @@ ibid_code instance_settings_open_embedder(const struct instance_settings *settin
     return embedder_open(ops, &(struct embedder_context){.net = &settings->net}, options, ret, err);
 }
 
-/* Reading a model takes seconds, and one on another machine may not answer: the lock is not held meanwhile.
- */
-static void try_embedder_locked(struct instance *instance)
+static ibid_code open_embedder(void *context, struct embedder **ret, ibid_error *err)
 {
-    struct embedder *embedder = NULL;
-    ibid_error error = {0};
-    instance->embedder_opening = true;
-    pthread_mutex_unlock(&instance->lock);
-    const ibid_code code = instance_settings_open_embedder(instance->settings, &embedder, &error);
-    pthread_mutex_lock(&instance->lock);
-    instance->embedder_opening = false;
-    instance->embedder_error = error;
-    instance->embedder_tried_us = clock_monotonic_us();
-    if (code == IBID_OK)
-        instance->embedder = embedder;
-    pthread_cond_broadcast(&instance->embedder_tried);
+    const struct instance *instance = context;
+    return instance_settings_open_embedder(instance->settings, ret, err);
 }
 
-/* The first try is waited for; while a later one is under way, the failure before it is the answer. */
 ibid_code instance_embedder(struct instance *instance, struct embedder **ret, ibid_error *err)
 {
-    pthread_mutex_lock(&instance->lock);
-    while (instance->embedder_opening && instance->embedder_tried_us == 0)
-        pthread_cond_wait(&instance->embedder_tried, &instance->lock);
-    const int64_t since = clock_monotonic_us() - instance->embedder_tried_us;
-    if (!instance->embedder && !instance->embedder_opening &&
-        (instance->embedder_tried_us == 0 || since > EMBEDDER_RETRY_S * SECOND_US))
-        try_embedder_locked(instance);
-    ibid_code code = IBID_OK;
-    if (instance->embedder)
-        *ret = instance->embedder;
-    else
-        code = fail(err, IBID_EUNAVAILABLE, "%s", instance->embedder_error.message);
-    pthread_mutex_unlock(&instance->lock);
-    return code;
+    return late_embedder_get(&instance->embedder, EMBEDDER_RETRY_S * SECOND_US, open_embedder, instance, ret,
+                             err);
 }
 
 ibid_code instance_extract_pool(struct instance *instance, struct extract_pool **ret, ibid_error *err)
@@ -199,8 +174,7 @@ ibid_code instance_open(const char *folder, const struct instance_settings *sett
     instance->settings = settings;
     instance->compute = slots_new(thread_core_count());
     pthread_mutex_init(&instance->lock, NULL);
-    pthread_cond_init(&instance->embedder_tried, NULL);
-    pthread_mutex_init(&instance->former_lock, NULL);
+    late_embedder_init(&instance->embedder);
     const ibid_code code = open_parts(instance, mode, err);
     if (code != IBID_OK) {
         instance_close(instance);
@@ -217,7 +191,7 @@ void instance_close(struct instance *instance)
     ingest_close(instance->ingest);
     follower_close(instance->follower);
     extract_pool_close(instance->extract_pool);
-    embedder_close(instance->embedder);
+    late_embedder_release(&instance->embedder);
     formers_close(instance->formers);
     vector_store_close(instance->vectors);
     row_source_free(instance->rows);
@@ -225,8 +199,6 @@ void instance_close(struct instance *instance)
     metadata_store_close(instance->metadata);
     slots_free(instance->compute);
     pthread_mutex_destroy(&instance->lock);
-    pthread_cond_destroy(&instance->embedder_tried);
-    pthread_mutex_destroy(&instance->former_lock);
     free(instance->folder);
     free(instance);
 }

@@ -20,80 +20,74 @@ const char *meaning_state_string(enum meaning_state state)
     return strings[state];
 }
 
-/* ---- embedders of before --------------------------------------------------------------------------------
- */
+/* ---- embedders of before ---------------------------------------------------------------------- */
 
 struct former {
     struct former *next;
     char *fingerprint;
-    struct embedder *embedder; /* NULL: it cannot be opened */
-    int64_t tried_us;
-    ibid_error error; /* of the last try */
+    struct late_embedder embedder;
 };
 
 static struct former *find_former(struct instance *instance, struct str fingerprint)
 {
-    for (struct former *former = instance->formers; former; former = former->next)
-        if (str_is(fingerprint, former->fingerprint))
-            return former;
-    struct former *former = xcalloc(1, sizeof *former);
-    former->fingerprint = xmemdup0(fingerprint.data, fingerprint.size);
-    former->next = instance->formers;
-    instance->formers = former;
+    pthread_mutex_lock(&instance->lock);
+    struct former *former = instance->formers;
+    while (former && !str_is(fingerprint, former->fingerprint))
+        former = former->next;
+    if (!former) {
+        former = xcalloc(1, sizeof *former);
+        former->fingerprint = xmemdup0(fingerprint.data, fingerprint.size);
+        late_embedder_init(&former->embedder);
+        former->next = instance->formers;
+        instance->formers = former;
+    }
+    pthread_mutex_unlock(&instance->lock);
     return former;
 }
 
-static ibid_code open_former(struct instance *instance, const struct collection *collection,
-                             struct former *former, ibid_error *err)
+struct wanted {
+    struct instance *instance;
+    const struct collection *collection;
+};
+
+static ibid_code open_former(void *context, struct embedder **ret, ibid_error *err)
 {
+    const struct wanted *wanted = context;
+    const struct collection *collection = wanted->collection;
+    const struct instance_settings *settings = wanted->instance->settings;
     struct embedder *embedder;
-    const struct embedder_context context = {.net = &instance->settings->net};
-    TRY(embedder_reopen(collection->embedder, collection->embedder_options, &context,
-                        (const void *const *)instance->settings->embedders, &embedder, err));
+    TRY(embedder_reopen(collection->embedder, collection->embedder_options,
+                        &(struct embedder_context){.net = &settings->net},
+                        (const void *const *)settings->embedders, &embedder, err));
     if (!str_is(collection->embedder_fingerprint, embedder->info.fingerprint)) {
-        fail(err, IBID_EUNAVAILABLE, "it is another one now");
         embedder_close(embedder);
-        return IBID_EUNAVAILABLE;
+        return fail(err, IBID_EUNAVAILABLE, "it is another one now");
     }
-    former->embedder = embedder;
+    *ret = embedder;
     return IBID_OK;
 }
 
-/* The one that made the collection's vectors: opened at the first call, tried again now and then. */
+/* The one that made the collection's vectors. */
 static ibid_code former_embedder(struct instance *instance, const struct collection *collection,
                                  struct embedder **ret, ibid_error *err)
 {
-    pthread_mutex_lock(&instance->former_lock);
     struct former *former = find_former(instance, collection->embedder_fingerprint);
-    const int64_t now = clock_monotonic_us();
-    if (!former->embedder && (former->tried_us == 0 || now - former->tried_us > FORMER_RETRY_S * SECOND_US)) {
-        former->error = (ibid_error){0};
-        const ibid_code ignored = open_former(instance, collection, former, &former->error);
-        (void)ignored; /* it is in the error */
-        former->tried_us = clock_monotonic_us();
-    }
-    ibid_code code = IBID_OK;
-    if (former->embedder)
-        *ret = former->embedder;
-    else
-        code = fail(err, IBID_EUNAVAILABLE, "%s", former->error.message);
-    pthread_mutex_unlock(&instance->former_lock);
-    return code;
+    return late_embedder_get(&former->embedder, FORMER_RETRY_S * SECOND_US, open_former,
+                             &(struct wanted){instance, collection}, ret, err);
 }
 
 void formers_close(struct former *former)
 {
     while (former) {
         struct former *next = former->next;
-        embedder_close(former->embedder);
+        late_embedder_release(&former->embedder);
         free(former->fingerprint);
         free(former);
         former = next;
     }
 }
 
-/* ---- meaning --------------------------------------------------------------------------------------------
- */
+/* ---- meaning ----------------------------------------------------------------------------------- */
 
 static void set_meaning(struct meaning *meaning, enum meaning_state state, struct embedder *embedder,
                         const char *format, ...) PRINTF_LIKE(4, 5);

@@ -5,6 +5,7 @@
 
 #include "instance/follower.h"
 #include "instance/instance.h"
+#include "instance/late_embedder.h"
 #include "records/row_feed.h"
 
 struct instance {
@@ -19,18 +20,13 @@ struct instance {
     struct ingest_host host;
     struct ingest *ingest;
 
+    struct late_embedder embedder; /* that the settings name */
+
     pthread_mutex_t lock; /* of all below */
     struct extract_pool *extract_pool;
-    struct embedder *embedder;
-    pthread_cond_t embedder_tried;
-    bool embedder_opening;     /* a thread does, without the lock */
-    ibid_error embedder_error; /* of the last try */
-    int64_t embedder_tried_us; /* 0: never */
-
-    pthread_mutex_t former_lock; /* held while one is opened, too */
-    struct former *formers;      /* embedders that vectors were made by before the settings were changed */
+    struct former *formers; /* embedders that vectors were made by before the settings were changed */
 };
 
-/* meaning.c: an embedder of before, or why it cannot be had. */
+/* meaning.c: an embedder of before. */
 struct former;
 void formers_close(struct former *take_formers); /* NULL is fine */
