@@ -14,10 +14,11 @@
 #include "records/sweep.h"
 
 enum {
-    TIDY_AFTER_S = 30, /* without a commit: makes the index durable, sweeps */
-    SWEEP_ROWS = 5000, /* in one transaction */
-    WITHDRAWN = 64,    /* documents, in one transaction */
-    RETRY_AFTER_S = 5, /* after a failure; twice as long after each further one */
+    TIDY_AFTER_S = 30,    /* without a commit: makes the index durable, sweeps */
+    TIDY_AT_MOST_S = 900, /* after the first commit since, where there is never so long a quiet */
+    SWEEP_ROWS = 5000,    /* in one transaction */
+    WITHDRAWN = 64,       /* documents, in one transaction */
+    RETRY_AFTER_S = 5,    /* after a failure; twice as long after each further one */
     RETRY_AT_MOST_S = 300,
 };
 
@@ -50,6 +51,7 @@ struct follower {
     uint64_t compact_asked, compact_served; /* the same for compaction */
     bool insistent;                         /* somebody waits: what failed is tried again at once */
     int64_t tidy_at_us, retry_at_us;        /* 0: not needed */
+    int64_t untidy_since_us;                /* 0: it is tidy */
     ibid_error error;                       /* the first one of the last round */
 };
 
@@ -218,7 +220,10 @@ static ibid_code switch_to(struct follower *follower, const struct collection *s
     TRY(transaction_commit(transaction_take(&transaction), err));
     if (!done)
         return IBID_OK;
-    follower_wake(follower); /* to retire what has served */
+    pthread_mutex_lock(&follower->lock);
+    follower->untidy_since_us = clock_monotonic_us(); /* searches have begun with what has served */
+    pthread_mutex_unlock(&follower->lock);
+    follower_wake(follower); /* to retire it */
     log_info("collection '%.*s' is searched by the vectors of %.*s now", STR_ARG(successor->name),
              STR_ARG(successor->embedder));
     return IBID_OK;
@@ -418,6 +423,21 @@ static bool wait_for_work(struct follower *follower, struct round *ret)
     return !atomic_load(&follower->cancel);
 }
 
+/* In the next quiet time; there may be none for long. Under `lock`. */
+static void plan_tidying(struct follower *follower, const struct round *round, int64_t now_us)
+{
+    if (round->compacting && follower->error.code == IBID_OK) {
+        follower->tidy_at_us = follower->untidy_since_us = 0;
+    } else if (round->compacting || round->asked != follower->served) {
+        if (round->compacting || !follower->untidy_since_us)
+            follower->untidy_since_us = now_us;
+        const int64_t latest_us = follower->untidy_since_us + TIDY_AT_MOST_S * SECOND_US;
+        follower->tidy_at_us = now_us + TIDY_AFTER_S * SECOND_US;
+        if (follower->tidy_at_us > latest_us)
+            follower->tidy_at_us = latest_us;
+    }
+}
+
 /* What one round came to, for those who wait and for the next round. Under `work`. */
 static void end_round(struct follower *follower, const struct round *round, const ibid_error *error)
 {
@@ -433,11 +453,7 @@ static void end_round(struct follower *follower, const struct round *round, cons
             (!follower->retry_at_us || attached->retry_at_us < follower->retry_at_us))
             follower->retry_at_us = attached->retry_at_us;
     }
-    const bool tidied = round->compacting && follower->error.code == IBID_OK;
-    if (tidied)
-        follower->tidy_at_us = 0;
-    else if (round->compacting || round->asked != follower->served)
-        follower->tidy_at_us = now_us + TIDY_AFTER_S * SECOND_US;
+    plan_tidying(follower, round, now_us);
     if (follower->tidy_at_us && follower->tidy_at_us < follower->retry_at_us)
         follower->tidy_at_us = follower->retry_at_us;
     follower->served = round->asked;
