@@ -697,6 +697,8 @@ def test_indexing_by_rest():
     error = server.ask("POST", "/api/v1/indexing/trigger", {"url": "https://files.example.com/"}, status=501)["error"]
     assert "'http'" in error["message"], error
     server.ask("POST", "/api/v1/indexing/trigger", {"paths": ["/etc"]}, status=403)
+    server.ask("POST", "/api/v1/models/pull", {"mirror": "http://127.0.0.1:1"}, status=403)
+    server.ask("POST", "/api/v1/models/pull", {"from": "/etc"}, status=403)
     server.ask("POST", "/api/v1/extract", {"path": "/etc/passwd"}, status=403)
     server.ask("POST", "/api/v1/eval", {"path": "/etc"}, status=403)
     server.ask("POST", "/api/v1/indexing/trigger", {"proxy": "x:1"}, status=400)

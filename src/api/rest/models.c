@@ -205,8 +205,12 @@ ibid_code handle_model_pull(struct rest_call *call, struct http_reply *reply, ib
     struct model_job *job = rest_model_job(call->rest);
     const struct model_entry *entry;
     TRY(find_model(call, &entry, err));
-    if (parameters->from && *parameters->from && !call->is_owner)
-        return fail(err, IBID_EDENIED, "only the person at the server's machine may name its folders");
+    const bool names_place =
+        (parameters->from && *parameters->from) || (parameters->mirror && *parameters->mirror);
+    if (names_place && !call->is_owner) /* a mirror is asked whatever net.allow says */
+        return fail(err, IBID_EDENIED,
+                    "only the person at the server's machine may name a folder or a mirror, through its unix "
+                    "socket (as the command line does)");
     pthread_mutex_lock(&job->lock);
     if (job->state == JOB_RUNNING) {
         const char *name = job->entry->name;

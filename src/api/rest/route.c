@@ -1,6 +1,5 @@
 #include "api/rest/route.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/rest/handlers.h"
@@ -84,7 +83,7 @@ const struct route routes[] = {
     {"GET", "/api/v1/models", NEED_ADMIN, .handle = handle_models,
      .summary = "The embedding models known by name, and which of them are here."},
     {"POST", "/api/v1/models/pull", NEED_ADMIN, JSON(model_parameters, SMALL_BODY), .handle = handle_model_pull,
-     .summary = "Starts to fetch a model."},
+     .summary = "Starts to fetch a model; only the person at the server's machine may say where from."},
     {"GET", "/api/v1/models/pull", NEED_ADMIN, .handle = handle_model_pull_status,
      .summary = "How far fetching a model has got."},
     {"DELETE", "/api/v1/models/pull", NEED_ADMIN, .handle = handle_model_pull_cancel,
