@@ -175,19 +175,6 @@ static void call_here(struct door *door, const char *method, const char *target,
     share(door);
 }
 
-static ibid_code code_from_string(const char *string)
-{
-    static const char *const names[] = {
-#define X(name, string, http, retry, text) string,
-        IBID_CODE_MAP(X)
-#undef X
-    };
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (string && strcmp(names[i], string) == 0)
-            return (ibid_code)i;
-    return IBID_EUPSTREAM;
-}
-
 /* The error that a route answered. */
 static ibid_code read_error(const struct answer *answer, ibid_error *err)
 {
@@ -196,7 +183,7 @@ static ibid_code read_error(const struct answer *answer, ibid_error *err)
         return fail(err, IBID_EUPSTREAM, "the server answered %d", answer->status);
     const json_t *error = json_object_get(value, "error");
     const char *message = json_string_value(json_object_get(error, "message"));
-    const ibid_code code = code_from_string(json_string_value(json_object_get(error, "code")));
+    const ibid_code code = error_code_of(json_string_value(json_object_get(error, "code")), IBID_EUPSTREAM);
     return fail(err, code, "%s", message ? message : "the server gave no reason");
 }
 

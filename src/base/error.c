@@ -32,6 +32,14 @@ const char *ibid_code_string(ibid_code code)
     return code_row(code)->string;
 }
 
+ibid_code error_code_of(const char *string, ibid_code otherwise)
+{
+    for (size_t i = 0; string && i < sizeof code_rows / sizeof code_rows[0]; i++)
+        if (code_rows[i].string && strcmp(code_rows[i].string, string) == 0)
+            return (ibid_code)i;
+    return otherwise;
+}
+
 int ibid_code_http_status(ibid_code code)
 {
     return code_row(code)->http_status;

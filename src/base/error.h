@@ -23,6 +23,9 @@ void error_context(ibid_error *err, const char *format, ...) PRINTF_LIKE(2, 3);
  * who knows better what a failure means: IBID_EINVAL of a parser is IBID_EFORMAT of a model's file. */
 ibid_code error_recode(ibid_code code, ibid_code from, ibid_code to, ibid_error *err);
 
+/* The code of a stable string, as another process said it; `otherwise` for one that is not known, or NULL. */
+ibid_code error_code_of(const char *string, ibid_code otherwise);
+
 /* Replaces what cannot stand in a one-line message (control characters, invalid UTF-8). */
 void error_sanitize(ibid_error *err);
 

@@ -443,6 +443,15 @@ ibid_code settings_set(struct settings *settings, struct str key, struct str tex
                 STR_ARG(key));
 }
 
+ibid_code settings_set_pair(struct settings *settings, struct str pair, const char *origin, ibid_error *err)
+{
+    const size_t equals = str_find(pair, '=');
+    if (equals == pair.size)
+        return fail(err, IBID_EINVAL, "%s: a setting is given as KEY=VALUE, not '%.*s'", origin, STR_ARG(pair));
+    return settings_set(settings, str_slice(pair, 0, equals), str_slice(pair, equals + 1, pair.size), origin,
+                        err);
+}
+
 static void environment_name(const char *section, const char *name, char *out, size_t size)
 {
     snprintf(out, size, "IBID_%s_%s", section, name);

@@ -102,6 +102,9 @@ ibid_code settings_load_environment(struct settings *settings, char *const envir
 /* `key` is "section.name"; `origin` is shown by explain ("flag"). */
 ibid_code settings_set(struct settings *settings, struct str key, struct str text, const char *origin,
                        ibid_error *err) MUST_CHECK;
+/* The same for "section.name=value". */
+ibid_code settings_set_pair(struct settings *settings, struct str pair, const char *origin,
+                            ibid_error *err) MUST_CHECK;
 
 /* Calls `each` for every setting in order. Strings are borrowed for the call. */
 void settings_explain(struct settings *settings,

@@ -170,6 +170,15 @@ double member_real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+void append_pages(const json_t *object, struct buffer *out)
+{
+    const int64_t page = member_int(object, "page"), last = member_int(object, "page_last");
+    if (last > 0)
+        buffer_printf(out, " · pages %lld-%lld", (long long)page, (long long)last);
+    else if (page > 0)
+        buffer_printf(out, " · page %lld", (long long)page);
+}
+
 ibid_code absolute_path(struct invocation *invocation, const char *path, const char **ret, ibid_error *err)
 {
     ibid_error error = {0};

@@ -1,5 +1,6 @@
-/* The commands of `ibid`. To add one: src/cli/command_<name>.c with one `const struct command`, a row in
- * command_list.c, a line in meson.build. Help and manual pages come from the same struct. */
+/* The commands of `ibid`. To add one: src/cli/command_<name>.c with one `const struct command`, its name
+ * in command_list.h and a row in command_list.c; in meson.build its file and its manual page. Help and manual
+ * pages come from the same struct. */
 #pragma once
 
 #include <stdatomic.h>
@@ -83,6 +84,11 @@ struct str member_text(const json_t *object, const char *key);
 const char *member_string(const json_t *object, const char *key);
 int64_t member_int(const json_t *object, const char *key);
 double member_real(const json_t *object, const char *key);
+
+/* Appends " · page 3" or " · pages 3-4" of a hit, a chunk or a block; nothing where there are no pages. */
+void append_pages(const json_t *object, struct buffer *out);
+/* Appends what became of a source's files: "12 indexed, 1 failed, coverage 92.3 %, last run ...". */
+void append_outcomes(const json_t *source, struct buffer *out);
 
 /* An existing path as the other process may find it, in the invocation's arena. */
 ibid_code absolute_path(struct invocation *invocation, const char *path, const char **ret,

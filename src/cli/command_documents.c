@@ -1,11 +1,9 @@
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/rest/parameter_tables.h"
 #include "api/rest/parameters.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "cli/command.h"
 #include "net/url.h"
 
@@ -171,11 +169,7 @@ static void append_chunk(const struct terminal *terminal, const json_t *chunk, s
 {
     AUTO_BUFFER head = BUFFER(64 * 1024);
     buffer_printf(&head, "#%lld", (long long)member_int(chunk, "chunk_index"));
-    const int64_t page = member_int(chunk, "page"), last = member_int(chunk, "page_last");
-    if (last > 0)
-        buffer_printf(&head, " · pages %lld-%lld", (long long)page, (long long)last);
-    else if (page > 0)
-        buffer_printf(&head, " · page %lld", (long long)page);
+    append_pages(chunk, &head);
     if (json_object_get(chunk, "start"))
         buffer_printf(&head, " · bytes %lld-%lld", (long long)member_int(chunk, "start"),
                       (long long)member_int(chunk, "end"));
@@ -273,19 +267,17 @@ struct rm_options {
     bool yes;
 };
 
-/* What ibid keeps itself is gone for good: ask, where somebody is there to answer. */
+/* What ibid keeps itself is gone for good. */
 static bool may_remove(const struct invocation *invocation, const json_t *document)
 {
     const struct rm_options *options = invocation->parameters;
     const bool kept_here = strstr(member_string(document, "source_type"), "upload") != NULL;
-    char answer[8];
-    if (options->yes || !kept_here || !isatty(STDIN_FILENO))
+    if (options->yes || !kept_here)
         return true;
-    AUTO_BUFFER title = BUFFER(64 * 1024);
-    terminal_append(&invocation->terminal, &title, STYLE_PLAIN, member_text(document, "document_title"));
-    fprintf(stderr, "%.*s was uploaded: its only copy here goes, too. Remove it? [y/N] ",
-            STR_ARG(buffer_str(&title)));
-    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    AUTO_BUFFER question = BUFFER(64 * 1024);
+    terminal_append(&invocation->terminal, &question, STYLE_PLAIN, member_text(document, "document_title"));
+    buffer_append_string(&question, " was uploaded: its only copy here goes, too. Remove it?");
+    return terminal_confirm(question.data);
 }
 
 static ibid_code run_rm(struct invocation *invocation, ibid_error *err)

@@ -4,7 +4,6 @@
 
 #include "api/rest/parameter_tables.h"
 #include "api/rest/parameters.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "cli/command.h"
 

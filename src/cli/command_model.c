@@ -5,7 +5,6 @@
 #include "api/rest/parameter_tables.h"
 #include "api/rest/parameters.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "cli/command.h"
 
 static const char *const name_is_an_argument[] = {"name", NULL};
@@ -134,7 +133,8 @@ static ibid_code run_pull(struct invocation *invocation, ibid_error *err)
     if (atomic_load(invocation->cancel))
         return fail(err, IBID_ECANCELED, "stopped: what has come is kept for the next time");
     if (!str_is(member_text(job, "state"), "done"))
-        return fail(err, IBID_EUNAVAILABLE, "%s", member_string(job, "message"));
+        return fail(err, error_code_of(member_string(job, "code"), IBID_EUNAVAILABLE), "%s",
+                    member_string(job, "message"));
     if (invocation->global.json)
         print_json(job);
     else if (!invocation->global.quiet)

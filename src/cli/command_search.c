@@ -1,10 +1,8 @@
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/rest/parameter_tables.h"
 #include "api/rest/parameters.h"
-#include "base/memory.h"
 #include "cli/command.h"
 
 /* The route's parameters, and what its body has beside them. */
@@ -20,11 +18,7 @@ static void append_place(const struct terminal *terminal, const json_t *hit, str
     AUTO_BUFFER place = BUFFER(64 * 1024);
     const struct str path = member_text(hit, "path");
     buffer_append_str(&place, path.size > 0 ? path : member_text(hit, "source"));
-    const int64_t page = member_int(hit, "page"), last = member_int(hit, "page_last");
-    if (last > 0)
-        buffer_printf(&place, " · pages %lld-%lld", (long long)page, (long long)last);
-    else if (page > 0)
-        buffer_printf(&place, " · page %lld", (long long)page);
+    append_pages(hit, &place);
     if (member_text(hit, "heading_path").size > 0) {
         buffer_append_string(&place, " · ");
         buffer_append_str(&place, member_text(hit, "heading_path"));

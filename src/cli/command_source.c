@@ -1,6 +1,5 @@
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -14,6 +13,21 @@ static ibid_code list_sources(struct invocation *invocation, json_t **ret, ibid_
 static bool is_folder(const json_t *source)
 {
     return str_is(member_text(source, "connector"), "folder");
+}
+
+void append_outcomes(const json_t *source, struct buffer *out)
+{
+    const json_t *ledger = json_object_get(source, "ledger");
+    const struct str last = member_text(source, "last_run_at");
+    char number[32];
+    buffer_printf(out, "%s indexed", format_count(member_int(ledger, "indexed"), number));
+    if (member_int(ledger, "failed") > 0)
+        buffer_printf(out, ", %s failed", format_count(member_int(ledger, "failed"), number));
+    if (member_int(ledger, "skipped") > 0)
+        buffer_printf(out, ", %s skipped", format_count(member_int(ledger, "skipped"), number));
+    buffer_printf(out, ", coverage %.1f %%", member_real(source, "coverage_percent"));
+    if (last.size > 0)
+        buffer_printf(out, ", last run %.*s", STR_ARG(last));
 }
 
 /* ---- list ---- */
@@ -41,19 +55,11 @@ static void append_options(const struct terminal *terminal, const json_t *option
 
 static void append_source(const struct terminal *terminal, const json_t *source, struct buffer *out)
 {
-    const json_t *ledger = json_object_get(source, "ledger");
-    const struct str last = member_text(source, "last_run_at");
-    char number[32];
     buffer_printf(out, "%5lld  ", (long long)member_int(source, "id"));
     terminal_append(terminal, out, STYLE_BOLD, member_text(source, "location"));
     append_options(terminal, json_object_get(source, "options"), out);
-    buffer_printf(out, "\n       %s indexed", format_count(member_int(ledger, "indexed"), number));
-    if (member_int(ledger, "failed") > 0)
-        buffer_printf(out, ", %s failed", format_count(member_int(ledger, "failed"), number));
-    if (member_int(ledger, "skipped") > 0)
-        buffer_printf(out, ", %s skipped", format_count(member_int(ledger, "skipped"), number));
-    if (last.size > 0)
-        buffer_printf(out, ", last run %.*s", STR_ARG(last));
+    buffer_append_string(out, "\n       ");
+    append_outcomes(source, out);
     if (!json_is_true(json_object_get(source, "enabled")))
         terminal_append(terminal, out, STYLE_WARN, STR(", being removed: 'ibid source remove' goes on"));
     buffer_append_byte(out, '\n');
@@ -113,19 +119,19 @@ static ibid_code find_source(const json_t *sources, const char *argument, const 
                 argument);
 }
 
-/* Indexing a large folder again takes long: ask, where somebody is there to answer. */
+/* Indexing a large folder again takes long. */
 static bool may_remove(const struct invocation *invocation, const json_t *source)
 {
     const struct remove_options *options = invocation->parameters;
     const int64_t documents = member_int(json_object_get(source, "ledger"), "indexed");
-    char number[32], answer[8];
-    if (options->yes || documents == 0 || !isatty(STDIN_FILENO))
+    char number[32];
+    if (options->yes || documents == 0)
         return true;
-    AUTO_BUFFER out = BUFFER(64 * 1024);
-    terminal_append(&invocation->terminal, &out, STYLE_PLAIN, member_text(source, "location"));
-    fprintf(stderr, "%.*s: its %s documents leave the index; the files stay. Go on? [y/N] ",
-            STR_ARG(buffer_str(&out)), format_count(documents, number));
-    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    AUTO_BUFFER question = BUFFER(64 * 1024);
+    terminal_append(&invocation->terminal, &question, STYLE_PLAIN, member_text(source, "location"));
+    buffer_printf(&question, ": its %s documents leave the index; the files stay. Go on?",
+                  format_count(documents, number));
+    return terminal_confirm(question.data);
 }
 
 static void print_receipt(const struct invocation *invocation, const json_t *source, const json_t *receipt)

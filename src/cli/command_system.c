@@ -79,21 +79,12 @@ static void append_sources(const struct terminal *terminal, const json_t *source
 {
     size_t index;
     json_t *source;
-    char number[32];
     json_array_foreach(sources, index, source)
     {
-        const json_t *ledger = json_object_get(source, "ledger");
-        const struct str last = member_text(source, "last_run_at");
         buffer_append_string(out, "Source     ");
         terminal_append(terminal, out, STYLE_BOLD, member_text(source, "location"));
-        buffer_printf(out, "  %s indexed", format_count(member_int(ledger, "indexed"), number));
-        if (member_int(ledger, "failed") > 0)
-            buffer_printf(out, ", %s failed", format_count(member_int(ledger, "failed"), number));
-        if (member_int(ledger, "skipped") > 0)
-            buffer_printf(out, ", %s skipped", format_count(member_int(ledger, "skipped"), number));
-        buffer_printf(out, ", coverage %.1f %%", member_real(source, "coverage_percent"));
-        if (last.size > 0)
-            buffer_printf(out, ", last run %.*s", STR_ARG(last));
+        buffer_append_string(out, "  ");
+        append_outcomes(source, out);
         buffer_append_byte(out, '\n');
     }
 }

@@ -1,9 +1,7 @@
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "api/rest/parameter_tables.h"
 #include "api/rest/parameters.h"
-#include "base/memory.h"
 #include "cli/command.h"
 
 /* ---- extract ---- */
@@ -20,8 +18,7 @@ static void append_blocks(const struct terminal *terminal, const json_t *answer,
         buffer_append_str(&head, member_text(block, "kind"));
         if (member_int(block, "level") > 0)
             buffer_printf(&head, " %lld", (long long)member_int(block, "level"));
-        if (member_int(block, "page") > 0)
-            buffer_printf(&head, " · page %lld", (long long)member_int(block, "page"));
+        append_pages(block, &head);
         buffer_printf(&head, " · bytes %zu-%zu", start, end);
         if (json_is_true(json_object_get(block, "hidden")))
             buffer_append_string(&head, " · hidden");

@@ -73,14 +73,8 @@ static ibid_code read_arguments(struct invocation *invocation, int argc, const c
 static ibid_code apply_set(struct invocation *invocation, ibid_error *err)
 {
     struct settings *table = instance_settings_table(invocation->settings.instance);
-    for (size_t i = 0; i < invocation->global.set.count; i++) {
-        const struct str text = str_from(invocation->global.set.items[i]);
-        const size_t equals = str_find(text, '=');
-        if (equals == text.size)
-            return fail(err, IBID_EINVAL, "--set takes KEY=VALUE, not '%.*s'", STR_ARG(text));
-        TRY(settings_set(table, str_slice(text, 0, equals), str_slice(text, equals + 1, text.size), "flag",
-                         err));
-    }
+    for (size_t i = 0; i < invocation->global.set.count; i++)
+        TRY(settings_set_pair(table, str_from(invocation->global.set.items[i]), "flag", err));
     return IBID_OK;
 }
 

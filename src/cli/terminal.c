@@ -256,6 +256,17 @@ const char *format_seconds(double seconds, char out[32])
     return out;
 }
 
+/* ---- asking ---- */
+
+bool terminal_confirm(const char *question)
+{
+    char answer[8];
+    if (!isatty(STDIN_FILENO))
+        return true;
+    fprintf(stderr, "%s [y/N] ", question);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 /* ---- progress ---- */
 
 static void append_bar(const struct terminal *terminal, struct buffer *out, double share)

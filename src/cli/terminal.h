@@ -56,6 +56,12 @@ const char *format_size(int64_t bytes, char out[32]);
 /* "850 ms", "12.4 s", "3 min 20 s", "2 h 5 min" */
 const char *format_seconds(double seconds, char out[32]);
 
+/* ---- asking ---- */
+
+/* Asks on standard error, with " [y/N] " behind the question: whether the answer begins with y. True without
+ * asking where nobody is there to answer: standard input is no terminal. */
+bool terminal_confirm(const char *question);
+
 /* ---- progress, on standard error ---- */
 
 struct progress {

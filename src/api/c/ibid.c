@@ -42,14 +42,8 @@ static ibid_code load_settings(struct ibid_index *index, const ibid_open_options
     TRY(instance_data_folder(options->folder, &index->settings.folder, err));
     TRY(instance_settings_load(index->settings.instance, index->settings.folder, options->config, environ,
                                err));
-    for (const char *const *setting = options->settings; setting && *setting; setting++) {
-        const struct str text = str_from(*setting);
-        const size_t equals = str_find(text, '=');
-        if (equals == text.size)
-            return fail(err, IBID_EINVAL, "a setting is 'section.name=value', not '%s'", *setting);
-        TRY(settings_set(table, str_slice(text, 0, equals), str_slice(text, equals + 1, text.size), "program",
-                         err));
-    }
+    for (const char *const *setting = options->settings; setting && *setting; setting++)
+        TRY(settings_set_pair(table, str_from(*setting), "program", err));
     return IBID_OK;
 }
 

@@ -51,7 +51,7 @@ ibid_code handle_content_link(struct rest_call *call, struct http_reply *reply, 
     struct scope scope;
     struct document document;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     const struct link link = {document.id, call->principal.user_id, call->principal.token_id,
                               clock_now_us() / SECOND_US + LINK_LIFETIME_S};
     char signature[2 * crypto_auth_hmacsha256_BYTES + 1];
@@ -123,7 +123,7 @@ ibid_code handle_content(struct rest_call *call, struct http_reply *reply, ibid_
     TRY(identify_reader(call, err));
     AUTO_TRANSACTION *transaction = NULL;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     transaction_rollback(transaction_take(&transaction));
     TRY(instance_open_original(call->instance, &document, &reply->fd, &reply->fd_size, err));
     const bool save = parameters->download || !is_shown(document.media_type);

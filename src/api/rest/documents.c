@@ -3,7 +3,6 @@
 #include "api/rest/render.h"
 #include "api/rest/upload.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/metric.h"
 #include "base/utf8.h"
 #include "ingest/upload.h"
@@ -11,25 +10,19 @@
 
 /* ---- one document ---- */
 
-static ibid_code not_found(const struct rest_call *call, ibid_error *err)
-{
-    return fail(err, IBID_ENOTFOUND, "there is no document '%.*s'", STR_ARG(call->id));
-}
-
 ibid_code call_document(struct rest_call *call, struct transaction *transaction, const struct scope *scope,
-                        struct document *ret, ibid_error *err)
+                        struct str id, struct document *ret, ibid_error *err)
 {
-    long long id = 0;
-    bool is_number = call->id.size > 0 && call->id.data[0] >= '0' && call->id.data[0] <= '9';
-    if (!is_number || !str_to_int64(call->id, &id)) {
+    long long number = 0;
+    const bool is_number = id.size > 0 && id.data[0] >= '0' && id.data[0] <= '9';
+    if (!is_number || !str_to_int64(id, &number)) {
         int64_t found = 0;
-        TRY(document_find_file_id(transaction, call->id, &found, err));
-        id = found;
+        TRY(document_find_file_id(transaction, id, &found, err));
+        number = found;
     }
-    if (id == 0)
-        return not_found(call, err);
-    const ibid_code code = document_read(transaction, scope, id, call->arena, ret, err);
-    return code == IBID_ENOTFOUND ? not_found(call, err) : code;
+    const ibid_code code =
+        number != 0 ? document_read(transaction, scope, number, call->arena, ret, err) : IBID_ENOTFOUND;
+    return code == IBID_ENOTFOUND ? fail(err, code, "there is no document '%.*s'", STR_ARG(id)) : code;
 }
 
 ibid_code handle_document(struct rest_call *call, struct http_reply *reply, ibid_error *err)
@@ -39,7 +32,7 @@ ibid_code handle_document(struct rest_call *call, struct http_reply *reply, ibid
     struct document document;
     struct revision revision;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     if (document.revision_id != 0)
         TRY(revision_load(transaction, document.revision_id, call->arena, &revision, err));
     json_t *object = render_document(&document);
@@ -59,7 +52,7 @@ ibid_code handle_document_remove(struct rest_call *call, struct http_reply *repl
     struct document document;
     struct removal removal;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     TRY(access_check_change(transaction, &call->principal, &document, err));
     transaction_rollback(transaction_take(&transaction));
     TRY(ingest_remove(instance_ingest(call->instance), document.id, &removal, err));
@@ -139,7 +132,7 @@ ibid_code handle_chunks(struct rest_call *call, struct http_reply *reply, ibid_e
     size_t count;
     int64_t total;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     TRY(chunk_record_list(transaction, document.id, parameters->collection_id, parameters->offset,
                           (size_t)parameters->limit, call->arena, &chunks, &count, &total, err));
     json_t *answer = json_object(), *array = json_array();
@@ -207,7 +200,7 @@ ibid_code handle_text(struct rest_call *call, struct http_reply *reply, ibid_err
     struct document document;
     struct text_part part;
     TRY(call_read(call, &transaction, &scope, err));
-    TRY(call_document(call, transaction, &scope, &document, err));
+    TRY(call_document(call, transaction, &scope, call->id, &document, err));
     if (document.revision_id == 0)
         return fail(err, IBID_ENOTFOUND, "document '%.*s' has no text (yet)", STR_ARG(call->id));
     TRY(read_part(call, transaction, document.revision_id, &part, err));

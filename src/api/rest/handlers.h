@@ -35,9 +35,10 @@ route_handler handle_audit;
 /* tools.c */
 route_handler handle_extract, handle_eval;
 
-/* The document that the path names by number or file_id, if the caller may read it; else IBID_ENOTFOUND. */
+/* The document with that number or file_id (mostly call->id), if the caller may read it; else IBID_ENOTFOUND.
+ */
 ibid_code call_document(struct rest_call *call, struct transaction *transaction, const struct scope *scope,
-                        struct document *ret, ibid_error *err) MUST_CHECK;
+                        struct str id, struct document *ret, ibid_error *err) MUST_CHECK;
 
 /* Appends every source to an array. */
 ibid_code call_sources(struct rest_call *call, struct transaction *transaction, json_t *array,

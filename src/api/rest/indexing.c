@@ -109,8 +109,8 @@ static ibid_code retry_documents(struct rest_call *call, struct http_reply *repl
     TRY(call_read(call, &transaction, &scope, err));
     for (size_t i = 0; i < parameters->documents.count; i++) {
         struct document document;
-        call->id = str_from(parameters->documents.items[i]);
-        TRY(call_document(call, transaction, &scope, &document, err));
+        const struct str id = str_from(parameters->documents.items[i]);
+        TRY(call_document(call, transaction, &scope, id, &document, err));
         ids[i] = document.id;
     }
     transaction_rollback(transaction_take(&transaction));

@@ -1,6 +1,5 @@
 #include "api/rest/rest.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "api/rest/handlers.h"
 #include "api/rest/models.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "records/bootstrap.h"
 

@@ -2,7 +2,6 @@
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "api/rest/render.h"
-#include "base/memory.h"
 #include "base/metric.h"
 #include "model/vector.h"
 

@@ -4,7 +4,6 @@
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "base/clock.h"
-#include "records/workspace.h"
 
 static const char *token_state(const struct token_record *token)
 {

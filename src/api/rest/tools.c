@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include "api/rest/render.h"
 #include "api/rest/tasks.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "extract/extract.h"
 #include "search/eval.h"
 
