@@ -17,6 +17,7 @@
 #include "instance/instance.h"
 #include "model/terms.h"
 #include "records/bootstrap.h"
+#include "records/succession.h"
 #include "tests/folder.h"
 
 enum { DOCUMENTS = 12 };
@@ -329,6 +330,32 @@ static void a_new_database_empties_the_index(void **state)
     end_place(&place);
 }
 
+/* What an indexing run may begin while the index stands still. */
+static void begin_succession(void *context, const char *stage, int64_t done, int64_t total)
+{
+    (void)total;
+    if (strcmp(stage, "records") != 0 || done > 0)
+        return;
+    const struct collection_embedder other = {
+        .id = STR("hash/words-96@1"), .fingerprint = STR("hash/words-96@1;f32"), .dimension = 96};
+    struct transaction *transaction;
+    assert_ok(transaction_begin(context, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, &other, err));
+    assert_ok(transaction_commit(transaction, err));
+}
+
+static void a_successor_that_was_just_begun_is_no_fault(void **state)
+{
+    struct place place = new_place();
+    AUTO_ARENA arena = ARENA_INIT;
+    struct instance_finding *findings;
+    size_t count;
+    const struct watch watch = {.show = begin_succession, .context = instance_metadata(place.instance)};
+    assert_ok(instance_verify(place.instance, false, &watch, &arena, &findings, &count, err));
+    assert_int_equal(count, 0);
+    end_place(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +366,7 @@ int main(void)
         cmocka_unit_test(records_that_stop_the_index_are_repaired),
         cmocka_unit_test(a_damaged_database_is_said_so),
         cmocka_unit_test(a_new_database_empties_the_index),
+        cmocka_unit_test(a_successor_that_was_just_begun_is_no_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
