@@ -225,9 +225,9 @@ const struct command command_index = {
         "A pattern without '/' is tried on names (*.md), one with '/' on the path below PATH (drafts/**); "
         "--exclude keeps folders out, too, and goes before --include. Each of --include, --exclude, "
         "--hidden and --follow-links is kept for its PATH until it is given anew or until --reset forgets "
-        "them all; 'ibid source list' shows what is kept. A PATH within a folder that is indexed whole is part "
-        "of that folder and keeps no patterns of its own. Documents that are left out from now on leave the "
-        "index, their files stay.\n\n"
+        "them all; 'ibid source list' shows what is kept. A PATH within a folder that is indexed whole is "
+        "part of that folder and keeps no patterns of its own. Documents that are left out from now on leave "
+        "the index, their files stay.\n\n"
         "Ctrl-C stops after the documents in hand; running the command again goes on from there. While it "
         "runs, other commands (ibid search) work.",
     .examples = "ibid index ~/Documents  # everything below a folder\n"
