@@ -57,11 +57,16 @@ enum verdict compare_item(const struct connector_item *item, const struct ledger
     }
 }
 
+bool is_read_alike(const struct ledger_line *line, const struct sha256 *sha256, const char *extractor)
+{
+    return line->outcome == LEDGER_INDEXED && line->has_sha256 && sha256_equal(&line->sha256, sha256) &&
+           extractor && str_is(line->extractor, extractor);
+}
+
 bool is_up_to_date(const struct ledger_line *line, const struct sha256 *sha256, const char *extractor,
                    const struct recipe *recipe)
 {
-    return line->outcome == LEDGER_INDEXED && line->has_sha256 && sha256_equal(&line->sha256, sha256) &&
-           extractor && str_is(line->extractor, extractor) && is_cut_alike(line, recipe);
+    return is_read_alike(line, sha256, extractor) && is_cut_alike(line, recipe);
 }
 
 bool is_refused_still(const struct ledger_line *line, const struct sha256 *sha256)

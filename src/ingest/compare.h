@@ -20,8 +20,10 @@ enum verdict {
 enum verdict compare_item(const struct connector_item *item, const struct ledger_line *line,
                           const struct recipe *recipe, bool force);
 
-/* Whether what was indexed from these bytes is what would be made of them now. `extractor`: the version that
- * would read them, NULL when none would. */
+/* Whether what was indexed was read from these bytes as it would be now. `extractor`: the version that would
+ * read them, NULL when none would. */
+bool is_read_alike(const struct ledger_line *line, const struct sha256 *sha256, const char *extractor);
+/* And is cut as it would be now: nothing else would come of them. */
 bool is_up_to_date(const struct ledger_line *line, const struct sha256 *sha256, const char *extractor,
                    const struct recipe *recipe);
 

@@ -86,8 +86,9 @@ static bool fetch(struct pipeline *pipeline, struct task *task, struct connector
     return true;
 }
 
-/* Loads a document with the same bytes, if moving it is all there is to do: it is of the same source, and
- * what was indexed of it is what would be made of the bytes now. */
+/* Loads a document with the same bytes, if it can be moved: it is of the same source, and was read from them
+ * as it would be now. That it would be cut otherwise is for the next run to find, which sees it in its place.
+ */
 static bool load_movable(struct pipeline *pipeline, struct task *task, int64_t id, const char *extractor,
                          struct document *ret)
 {
@@ -100,7 +101,7 @@ static bool load_movable(struct pipeline *pipeline, struct task *task, int64_t i
            ret->source_id == origin->source.id &&
            ledger_find(transaction, ret->source_id, ret->external_key, &task->arena, &line, &found, NULL) ==
                IBID_OK &&
-           found && is_up_to_date(&line, &task->sha256, extractor, &origin->recipe);
+           found && is_read_alike(&line, &task->sha256, extractor);
 }
 
 /* Whether the document `id` is where the task's bytes were before, and its place is empty now. */

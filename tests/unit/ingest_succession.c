@@ -9,6 +9,7 @@
 #include "records/bootstrap.h"
 #include "records/chunk_record.h"
 #include "records/collection.h"
+#include "records/ledger.h"
 #include "records/succession.h"
 #include "search/search.h"
 #include "tests/place.h"
@@ -221,6 +222,43 @@ static void the_new_vectors_serve_when_the_run_is_over(void **state)
     place_dimension = "64";
 }
 
+static int64_t document_at(struct place *place, const char *path)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    AUTO_TRANSACTION *transaction = NULL;
+    struct ledger_line line;
+    bool found;
+    assert_ok(transaction_begin(instance_metadata(place->instance), TRANSACTION_READ, &transaction, err));
+    assert_ok(ledger_find(transaction, place->source_id, str_from(path), &arena, &line, &found, err));
+    return found ? line.document_id : 0;
+}
+
+/* Who may read it, and what was said of it, go by the document. */
+static void a_file_that_moves_meanwhile_stays_the_same_document(void **state)
+{
+    struct place place = new_place("hash");
+    AUTO_FREE char *old = path_join(place.documents, "old.txt"), *new = path_join(place.documents, "new.txt");
+    write_document(&place, "old.txt", long_text);
+    run(&place);
+    const int64_t id = document_at(&place, "old.txt");
+    const size_t before = chunks_of(&place, id);
+    place_chunk_size = "16"; /* the new embedder takes less at a time */
+    reopen(&place, "96");
+    assert_int_equal(rename(old, new), 0);
+    struct ingest_status status = run(&place);
+    assert_int_equal(status.moved, 1);
+    assert_int_equal(document_at(&place, "new.txt"), id);
+    assert_best(&place, 96, bread, "new.txt");
+    status = run(&place);
+    assert_int_equal(status.progress.indexed, 1);
+    assert_true(chunks_of(&place, id) > before);
+    assert_best(&place, 96, bread, "new.txt");
+    assert_sound(&place);
+    end_place(&place);
+    place_dimension = "64";
+    place_chunk_size = "512";
+}
+
 static void what_was_begun_is_given_up_when_the_settings_change_back(void **state)
 {
     struct place place = new_place("hash");
@@ -322,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_makes_the_new_vectors_while_the_old_ones_serve),
         cmocka_unit_test(the_new_vectors_serve_when_the_run_is_over),
+        cmocka_unit_test(a_file_that_moves_meanwhile_stays_the_same_document),
         cmocka_unit_test(what_was_begun_is_given_up_when_the_settings_change_back),
         cmocka_unit_test(an_upload_changes_the_vectors_of_all),
         cmocka_unit_test(vectors_that_a_complete_successor_lacks_are_made),
