@@ -20,8 +20,10 @@
 #include "ingest/upload.h"
 #include "records/audit.h"
 #include "records/bootstrap.h"
+#include "records/collection.h"
 #include "records/document.h"
 #include "records/source.h"
+#include "records/succession.h"
 #include "tests/folder.h"
 
 enum {
@@ -300,6 +302,23 @@ static void settle(struct world *world, struct transaction *take_transaction)
     assert_ok(instance_compact(world->instance, NULL, 0, err));
 }
 
+/* In the midst of a change of embedder: some documents are in the successor, too. */
+static void begin_succession(struct world *world, struct transaction *transaction)
+{
+    const struct collection_embedder other = {
+        .id = STR("hash/words-96@1"), .fingerprint = STR("hash/words-96@1;f32"), .dimension = 96};
+    struct collection successor;
+    bool found;
+    assert_ok(collection_set_embedder(transaction, DEFAULT_COLLECTION_ID, &other, err));
+    assert_ok(collection_load_successor(transaction, DEFAULT_COLLECTION_ID, &world->arena, &successor, &found,
+                                        err));
+    assert_true(found);
+    for (unsigned i = 0; i < DOCUMENTS; i++)
+        if (!world->papers[i].replaced && below(2))
+            assert_ok(
+                succession_carry(transaction, world->papers[i].id, DEFAULT_COLLECTION_ID, successor.id, err));
+}
+
 static struct world *new_world(void)
 {
     struct world *world = xcalloc(1, sizeof *world);
@@ -312,6 +331,8 @@ static struct world *new_world(void)
     for (unsigned i = 0; i < DOCUMENTS; i++)
         bring(world, i);
     transaction = writing(world);
+    if (below(2))
+        begin_succession(world, transaction);
     share_and_classify(world, transaction);
     settle(world, transaction);
     return world;
