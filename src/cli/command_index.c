@@ -78,12 +78,16 @@ static ibid_code wait_for_end(struct invocation *invocation, struct progress *pr
 
 /* ---- the summary ---- */
 
-static void append_counter(struct buffer *out, const json_t *run, const char *key, const char *word)
+static void append_count(struct buffer *out, int64_t count, const char *what)
 {
     char number[32];
-    const int64_t count = member_int(run, key);
     if (count > 0)
-        buffer_printf(out, ", %s %s", format_count(count, number), word);
+        buffer_printf(out, ", %s %s", format_count(count, number), what);
+}
+
+static void append_counter(struct buffer *out, const json_t *run, const char *key, const char *word)
+{
+    append_count(out, member_int(run, key), word);
 }
 
 static void append_reasons(const struct terminal *terminal, const json_t *run, const char *outcome,
@@ -160,6 +164,8 @@ static void print_summary(struct invocation *invocation, const json_t *status)
     append_counter(&out, run, "removed", "removed");
     append_counter(&out, run, "skipped", "skipped");
     append_counter(&out, run, "failed", "failed");
+    append_count(&out, member_int(run, "backlog_done") - member_int(run, "pending_embeddings"),
+                 "vectors made for chunks from before");
     buffer_append_byte(&out, '\n');
     if (str_is(member_text(status, "status"), "FAILED") && !str_is(member_text(run, "state"), "canceled") &&
         member_text(status, "message").size > 0) {

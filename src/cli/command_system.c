@@ -30,7 +30,7 @@ static void append_meaning(const struct terminal *terminal, const json_t *collec
 {
     const json_t *successor = json_object_get(collection, "successor");
     const struct str reason = member_text(collection, "meaning_reason");
-    char made[32], chunks[32];
+    char made[32], chunks[32], carried[32], documents[32];
     if (reason.size > 0) {
         const bool ready = str_is(member_text(collection, "meaning"), "ready");
         buffer_append_string(out, "           ");
@@ -42,10 +42,10 @@ static void append_meaning(const struct terminal *terminal, const json_t *collec
     if (!successor)
         return;
     const int64_t all = member_int(successor, "chunks"), left = member_int(successor, "pending_embeddings");
-    buffer_printf(out, "           being made: %s of %s vectors, %lld of %lld documents, by ",
+    buffer_printf(out, "           being made: %s of %s vectors, %s of %s documents, by ",
                   format_count(all - left, made), format_count(all, chunks),
-                  (long long)member_int(successor, "documents"),
-                  (long long)member_int(collection, "documents"));
+                  format_count(member_int(successor, "documents"), carried),
+                  format_count(member_int(collection, "documents"), documents));
     terminal_append(terminal, out, STYLE_PLAIN, member_text(successor, "embedder"));
     buffer_append_byte(out, '\n');
 }
