@@ -237,6 +237,8 @@ static ibid_code commit_task(struct transaction *transaction, struct task *task,
         return commit_refused(transaction, task, err);
     case TASK_REPLACED:
         return commit_replaced(transaction, task, err);
+    case TASK_GONE:
+        return IBID_OK;
     case TASK_EMBEDDED:
         return commit_embedded(transaction, task, ret_pending, err);
     }
@@ -266,9 +268,9 @@ static ibid_code commit_group(struct pipeline *pipeline, struct group *group, co
     for (size_t i = 0; i < group->count; i++) {
         group->pending[i] = 0;
         const ibid_code code = commit_task(transaction, group->tasks[i], &group->pending[i], err);
-        if (code == IBID_ENOTFOUND)
-            continue; /* deleted while it was being read: nothing is left to do */
-        if (code != IBID_OK) {
+        if (code == IBID_ENOTFOUND) {
+            group->tasks[i]->fate = TASK_GONE;
+        } else if (code != IBID_OK) {
             if (group->tasks[i]->work)
                 error_context(err, "%s", group->tasks[i]->work->external_key);
             return code;
@@ -308,6 +310,7 @@ static void count_task(struct progress *progress, const struct task *task, int64
                          task->reason);
         break;
     case TASK_REPLACED:
+    case TASK_GONE:
         break;
     default:
         progress_unchanged(progress, task->fate == TASK_MOVED);

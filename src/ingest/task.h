@@ -33,6 +33,7 @@ enum task_fate {
     TASK_SKIPPED,   /* see stage and reason */
     TASK_FAILED,    /* likewise */
     TASK_REPLACED,  /* its bytes are an upload's that has got other ones meanwhile, which are another task */
+    TASK_GONE,      /* it was deleted while it was being read */
     TASK_EMBEDDED,  /* vectors for rows that had none: no document */
 };
 

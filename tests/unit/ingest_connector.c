@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "connector/members.h"
 #include "ingest/run.h"
+#include "ingest/upload.h"
 #include "instance/instance.h"
 #include "records/bootstrap.h"
 #include "records/document.h"
@@ -82,6 +83,18 @@ static ibid_code shelf_discover(struct connector *connector, const char *source,
     return IBID_OK;
 }
 
+/* Deletes a document while its page is fetched. */
+static struct instance *_Atomic deleting; /* where; NULL: nothing is deleted */
+static int64_t deleted_id;
+
+static void delete_one(void)
+{
+    struct instance *instance = atomic_exchange(&deleting, NULL);
+    struct removal removal;
+    if (instance)
+        assert_ok(ingest_remove(instance_ingest(instance), deleted_id, &removal, err));
+}
+
 static ibid_code shelf_fetch(struct connector *connector, const char *source, const void *source_options,
                              struct str external_key, int64_t limit, struct arena *arena,
                              struct connector_item *ret_item, int *ret_fd, ibid_error *err)
@@ -90,6 +103,8 @@ static ibid_code shelf_fetch(struct connector *connector, const char *source, co
         if (str_is(external_key, pages[i].key)) {
             const int fd = memfd_create("page", MFD_CLOEXEC);
             fetches++;
+            if (str_is(external_key, "17"))
+                delete_one();
             *ret_item = item_of(&pages[i]);
             ret_item->size = (int64_t)strlen(pages[i].text);
             *ret_fd = fd;
@@ -154,6 +169,11 @@ static const struct leaf later_pages[] = {
     {"19", "On nothing", "text/plain", "2", "There is something now."},
 };
 
+static const struct leaf last_pages[] = {
+    {"17", "On water", "text/markdown", "3", "# Water\n\nIt evaporates.\n"},
+    {"19", "On nothing", "text/plain", "3", "There is more."},
+};
+
 static void a_connector_is_followed_by_its_contract(void **state)
 {
     AUTO_ARENA arena = ARENA_INIT;
@@ -201,9 +221,20 @@ static void a_connector_is_followed_by_its_contract(void **state)
     assert_true(str_is(document.version, "2"));
     assert_int_equal(load(instance, id, "18", &arena).id, 0);
 
+    /* One that is deleted while it is read was not indexed, and does not come back. */
+    pages = last_pages;
+    page_count = COUNT_OF(last_pages);
+    deleted_id = document.id;
+    atomic_store(&deleting, instance);
+    counts = run(instance, id);
+    assert_null(atomic_load(&deleting));
+    assert_int_equal(counts.indexed, 1);
+    assert_int_equal(load(instance, id, "17", &arena).id, 0);
+    assert_true(str_is(load(instance, id, "19", &arena).version, "3"));
+
     struct source_removal removal;
     assert_ok(ingest_remove_source(ingest, id, NULL, NULL, &removal, err));
-    assert_int_equal(removal.documents, 2);
+    assert_int_equal(removal.documents, 1);
     instance_close(instance);
     instance_settings_free(settings);
     test_folder_free(folder);
