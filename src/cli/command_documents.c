@@ -185,11 +185,16 @@ static void append_chunk(const struct terminal *terminal, const json_t *chunk, s
     buffer_append_byte(out, '\n');
 }
 
-static ibid_code print_text(struct invocation *invocation, const json_t *document, ibid_error *err)
+static ibid_code print_text(struct invocation *invocation, json_t *document, ibid_error *err)
 {
     struct str text;
     TRY(door_text(invocation->door, "GET", document_target(invocation, id_of(invocation, document), "/text"),
                   STR_EMPTY, &invocation->arena, &text, err));
+    if (invocation->global.json) {
+        json_set_str(document, "text", text);
+        print_json(document);
+        return IBID_OK;
+    }
     if (invocation->terminal.output_is_terminal) {
         AUTO_BUFFER out = BUFFER(SIZE_MAX);
         terminal_append_lines(&out, text, 0);

@@ -104,6 +104,9 @@ def test_help_teaches():
         assert run("help", *name.split())[0] == page
         manual, _ = run("help", "--man", *name.split())
         assert manual.startswith(f".TH ibid\\-{name.replace(' ', chr(92) + '-')} 1"), manual[:80]
+    built = (pathlib.Path(__file__).parents[2] / "src" / "cli" / "meson.build").read_text()
+    for name in re.findall(r"^  ([a-z]+(?: [a-z]+)?) +[A-Z]", out, re.M):
+        assert f"'{name}'" in built, f"{name} gets no manual page"
     assert "top\\-k" in run("help", "--man", "search")[0]
     assert "media_type" in run("help", "search")[0] and ".SH FILTER KEYS" in run("help", "--man", "search")[0]
     assert re.fullmatch(r"ibid \d+\.\d+\.\d+\n", run("--version")[0])
@@ -219,6 +222,7 @@ def test_documents_are_shown():
     text, _ = run("show", shown["id"], "--text")
     chunk = shown["chunks"][0]
     assert text.encode()[chunk["start"]:chunk["end"]].decode() == chunk["text"]
+    assert answer("show", shown["id"], "--text")["text"].rstrip("\n") == text.rstrip("\n")
     assert answer("show", shown["file_id"])["id"] == shown["id"]
     out, _ = run("show", shown["id"])
     assert "#0 · bytes 0-" in out and "tokens" in out, out
