@@ -16,6 +16,7 @@
 
 #include "access/token.h"
 #include "api/rest/dispatch.h"
+#include "api/rest/route.h"
 #include "base/clock.h"
 #include "ingest/upload.h"
 #include "records/audit.h"

@@ -4,6 +4,7 @@
 
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
+#include "api/rest/state.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -24,12 +25,10 @@ struct link {
 static void sign(const struct rest *rest, const struct link *link,
                  char out[2 * crypto_auth_hmacsha256_BYTES + 1])
 {
-    size_t key_size;
-    const unsigned char *key = rest_link_key(rest, &key_size);
+    _Static_assert(sizeof rest->link_key == crypto_auth_hmacsha256_KEYBYTES, "the size of its keys");
     unsigned char signature[crypto_auth_hmacsha256_BYTES];
     const int64_t message[4] = {link->document_id, link->user_id, link->token_id, link->expires};
-    ASSERT(key_size == crypto_auth_hmacsha256_KEYBYTES);
-    crypto_auth_hmacsha256(signature, (const unsigned char *)message, sizeof message, key);
+    crypto_auth_hmacsha256(signature, (const unsigned char *)message, sizeof message, rest->link_key);
     sodium_bin2hex(out, 2 * sizeof signature + 1, signature, sizeof signature);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/rest/handlers.h"
+#include "api/rest/state.h"
 #include "api/rest/upload.h"
 #include "base/clock.h"
 #include "base/log.h"

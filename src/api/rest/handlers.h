@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/rest/route.h"
-#include "search/search.h"
 
 typedef ibid_code route_handler(struct rest_call *call, struct http_reply *reply, ibid_error *err);
 
@@ -43,17 +42,3 @@ ibid_code call_document(struct rest_call *call, struct transaction *transaction,
 /* Appends every source to an array. */
 ibid_code call_sources(struct rest_call *call, struct transaction *transaction, json_t *array,
                        ibid_error *err) MUST_CHECK;
-
-/* The embedder and the extract pool, also where there is no data directory. */
-ibid_code rest_embedder(struct rest_call *call, struct embedder **ret, ibid_error *err) MUST_CHECK;
-ibid_code rest_extract_pool(struct rest_call *call, struct extract_pool **ret, ibid_error *err) MUST_CHECK;
-/* The instance if it is open, else NULL. */
-struct instance *rest_open_instance(struct rest *rest);
-struct searcher *rest_searcher(struct rest *rest);
-const struct search_settings *rest_search_settings(const struct rest *rest);
-/* A key of this process for signed links. */
-const unsigned char *rest_link_key(const struct rest *rest, size_t *ret_size);
-struct task_board;
-struct task_board *rest_task_board(struct rest *rest);
-struct model_job;
-struct model_job *rest_model_job(struct rest *rest);

@@ -8,6 +8,7 @@
 
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
+#include "api/rest/state.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embedder/model_catalog.h"
@@ -202,7 +203,7 @@ ibid_code handle_models(struct rest_call *call, struct http_reply *reply, ibid_e
 ibid_code handle_model_pull(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
     const struct model_parameters *parameters = call->parameters;
-    struct model_job *job = rest_model_job(call->rest);
+    struct model_job *job = call->rest->model_job;
     const struct model_entry *entry;
     TRY(find_model(call, &entry, err));
     const bool names_place =
@@ -237,13 +238,13 @@ ibid_code handle_model_pull(struct rest_call *call, struct http_reply *reply, ib
 
 ibid_code handle_model_pull_status(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
-    reply_json(call, reply, 200, render_job(rest_model_job(call->rest)));
+    reply_json(call, reply, 200, render_job(call->rest->model_job));
     return IBID_OK;
 }
 
 ibid_code handle_model_pull_cancel(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
-    struct model_job *job = rest_model_job(call->rest);
+    struct model_job *job = call->rest->model_job;
     atomic_store(&job->cancel, true);
     reply_json(call, reply, 202, render_job(job));
     return IBID_OK;

@@ -1,19 +1,17 @@
 #include "api/rest/rest.h"
 
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "access/token.h"
 #include "api/rest/dispatch.h"
-#include "api/rest/handlers.h"
 #include "api/rest/models.h"
+#include "api/rest/state.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "records/bootstrap.h"
+#include "records/row_feed.h"
 
 /* ---- life ---- */
 
@@ -171,32 +169,6 @@ ibid_code rest_owner_token(struct rest *rest, char **ret_token, bool *ret_new, i
 }
 
 /* ---- what handlers need ---- */
-
-struct searcher *rest_searcher(struct rest *rest)
-{
-    return rest->searcher;
-}
-
-const struct search_settings *rest_search_settings(const struct rest *rest)
-{
-    return &rest->settings->search;
-}
-
-const unsigned char *rest_link_key(const struct rest *rest, size_t *ret_size)
-{
-    *ret_size = sizeof rest->link_key;
-    return rest->link_key;
-}
-
-struct task_board *rest_task_board(struct rest *rest)
-{
-    return &rest->tasks;
-}
-
-struct model_job *rest_model_job(struct rest *rest)
-{
-    return rest->model_job;
-}
 
 ibid_code rest_embedder(struct rest_call *call, struct embedder **ret, ibid_error *err)
 {

@@ -1,9 +1,10 @@
-#include "search/search.h"
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "api/rest/render.h"
+#include "api/rest/state.h"
 #include "base/metric.h"
 #include "model/vector.h"
+#include "search/search.h"
 
 /* ---- reading the request ---- */
 
@@ -63,7 +64,7 @@ static ibid_code read_query(struct rest_call *call, struct query *query, ibid_er
 {
     const struct search_parameters *parameters = call->parameters;
     *query = QUERY_DEFAULT;
-    query->weights = rest_search_settings(call->rest)->weights;
+    query->weights = call_settings(call)->search.weights;
     query->collection_id = parameters->collection_id;
     query->texts = texts_of(&parameters->query, call->arena);
     query->text_count = parameters->query.count;
@@ -114,7 +115,7 @@ static ibid_code search(struct rest_call *call, const struct scope *scope, const
         if (query->mode != SEARCH_KEYWORD)
             TRY(instance_meaning(call->instance, query->collection_id, meaning, err));
         const ibid_code code =
-            search_run(rest_searcher(call->rest), meaning->embedder, scope, query, call->arena, ret, err);
+            search_run(call->rest->searcher, meaning->embedder, scope, query, call->arena, ret, err);
         const bool unlike =
             code == IBID_EUNAVAILABLE || (code == IBID_OK && ret->degraded == DEGRADED_NOT_EMBEDDED);
         if (!again || !unlike || meaning->state != MEANING_READY)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/rest/handlers.h"
+#include "api/rest/state.h"
 #include "base/clock.h"
 
 enum { NAME_LIMIT = 64 };
@@ -11,7 +12,7 @@ enum { NAME_LIMIT = 64 };
 static void show(void *context, const char *stage, int64_t done, int64_t total)
 {
     struct noted_task *task = context;
-    struct task_board *board = rest_task_board(task->call->rest);
+    struct task_board *board = &task->call->rest->tasks;
     pthread_mutex_lock(&board->lock);
     snprintf(task->stage, sizeof task->stage, "%s", stage);
     task->done = done;
@@ -30,7 +31,7 @@ ibid_code noted_task_begin(struct noted_task *task, struct rest_call *call, cons
 {
     if (name && strlen(name) > NAME_LIMIT)
         return fail(err, IBID_EINVAL, "the name of a task has at most %d bytes", NAME_LIMIT);
-    struct task_board *board = rest_task_board(call->rest);
+    struct task_board *board = &call->rest->tasks;
     *task = (struct noted_task){
         .watch = {.show = show, .stopped = stopped, .context = task},
         .call = call,
@@ -47,7 +48,7 @@ ibid_code noted_task_begin(struct noted_task *task, struct rest_call *call, cons
 
 void noted_task_end(struct noted_task *task)
 {
-    struct task_board *board = rest_task_board(task->call->rest);
+    struct task_board *board = &task->call->rest->tasks;
     pthread_mutex_lock(&board->lock);
     struct noted_task **place = &board->first;
     while (*place != task)
@@ -58,7 +59,7 @@ void noted_task_end(struct noted_task *task)
 
 ibid_code handle_tasks(struct rest_call *call, struct http_reply *reply, ibid_error *err)
 {
-    struct task_board *board = rest_task_board(call->rest);
+    struct task_board *board = &call->rest->tasks;
     const int64_t now = clock_monotonic_us();
     json_t *answer = json_object(), *array = json_array();
     json_set(answer, "tasks", array);

@@ -6,6 +6,7 @@
 #include "api/rest/handlers.h"
 #include "api/rest/parameter_tables.h"
 #include "api/rest/render.h"
+#include "api/rest/state.h"
 #include "api/rest/tasks.h"
 #include "base/file.h"
 #include "extract/extract.h"
@@ -81,7 +82,7 @@ ibid_code handle_eval(struct rest_call *call, struct http_reply *reply, ibid_err
 {
     const struct eval_parameters *parameters = call->parameters;
     struct noted_task task;
-    struct eval_options options = {.settings = rest_search_settings(call->rest),
+    struct eval_options options = {.settings = &call_settings(call)->search,
                                    .progress = show_progress,
                                    .progress_context = &task,
                                    .cancel = call->http->cancel};
