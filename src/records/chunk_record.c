@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "records/collection_internal.h"
 #include "records/document_internal.h"
 #include "records/sql.h"
 
@@ -52,7 +53,7 @@ static ibid_code find_serving(struct transaction *transaction, int64_t document_
         transaction,
         "SELECT s.id, s.revision_id FROM document_collections d JOIN chunk_sets s ON s.id = d.chunk_set_id"
         " WHERE d.document_id = ?1"
-        " AND d.collection_id = (SELECT coalesce(serving_id, id) FROM collections WHERE id = ?2)",
+        " AND d.collection_id = " SERVING_ID("?2"),
         &statement, err, document_id, collection_id));
     bool row;
     TRY(statement_step(statement, &row, err));

@@ -1,6 +1,7 @@
 #include "records/collection.h"
 
 #include "base/clock.h"
+#include "records/collection_internal.h"
 #include "records/sql.h"
 
 enum { NAME_LIMIT = 256, CHUNKING_LIMIT = 16 * 1024 };
@@ -57,10 +58,7 @@ ibid_code collection_load_serving(struct transaction *transaction, int64_t id, s
                                   struct collection *ret, ibid_error *err)
 {
     struct statement *statement;
-    TRY(SQL_PREPARE(transaction,
-                    COLLECTION_SELECT " WHERE c.id = (SELECT coalesce(serving_id, id) FROM collections"
-                                      " WHERE id = ?1 AND parent_id IS NULL)",
-                    &statement, err, id));
+    TRY(SQL_PREPARE(transaction, COLLECTION_SELECT " WHERE c.id = " SERVING_ID("?1"), &statement, err, id));
     return read_one(statement, id, arena, ret, err);
 }
 

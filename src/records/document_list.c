@@ -1,6 +1,7 @@
 /* Pages of documents under a scope. A page is drawn from the narrowest ascending run of ids that the
  * query offers (a processing state, a source, a collection, else the scope's workspaces); each candidate is
  * then checked on its own. */
+#include "records/collection_internal.h"
 #include "records/document.h"
 #include "records/document_internal.h"
 #include "records/id_list.h"
@@ -45,11 +46,11 @@ static ibid_code ids_of_query(struct transaction *transaction, const struct docu
             &statement, err));
         statement_bind_int(statement, 1, query->source_id);
     } else {
-        TRY(statement_prepare(transaction,
-                              "SELECT document_id FROM document_collections WHERE collection_id ="
-                              " (SELECT coalesce(serving_id, id) FROM collections WHERE id = ?1)"
-                              " AND document_id > ?2 ORDER BY document_id LIMIT ?3",
-                              &statement, err));
+        TRY(statement_prepare(
+            transaction,
+            "SELECT document_id FROM document_collections WHERE collection_id = " SERVING_ID(
+                "?1") " AND document_id > ?2 ORDER BY document_id LIMIT ?3",
+            &statement, err));
         statement_bind_int(statement, 1, query->collection_id);
     }
     statement_bind_int(statement, 2, after);
@@ -69,10 +70,10 @@ static ibid_code is_in_collection(struct transaction *transaction, int64_t docum
                                   bool *ret, ibid_error *err)
 {
     int64_t found;
-    TRY(SQL_INT(transaction,
-                "SELECT 1 FROM document_collections WHERE document_id = ?1 AND collection_id ="
-                " (SELECT coalesce(serving_id, id) FROM collections WHERE id = ?2)",
-                0, &found, err, document_id, collection_id));
+    TRY(SQL_INT(
+        transaction,
+        "SELECT 1 FROM document_collections WHERE document_id = ?1 AND collection_id = " SERVING_ID("?2"), 0,
+        &found, err, document_id, collection_id));
     *ret = found != 0;
     return IBID_OK;
 }

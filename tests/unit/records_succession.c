@@ -229,6 +229,10 @@ static void the_old_vectors_serve_until_the_new_ones_are_there(void **state)
     assert_int_equal(list[1].role, COLLECTION_SERVING);
     assert_int_equal(collection_load_serving(transaction, last, &store->arena, &collection, NULL),
                      IBID_ENOTFOUND);
+    struct chunk_record *chunks;
+    int64_t total;
+    assert_ok(chunk_record_list(transaction, a, last, 0, 10, &store->arena, &chunks, &count, &total, err));
+    assert_int_equal(count, 0);
 }
 
 static void another_change_gives_up_what_was_begun(void **state)
