@@ -293,6 +293,9 @@ static ibid_code wait_for(struct rest_call *call, const struct uploaded *uploade
         if (code != IBID_OK && code != IBID_ETIMEOUT)
             return code;
     }
+    /* Who searches next finds them; what keeps the index from following is no failure of theirs. */
+    const ibid_code ignored = instance_index_settled(call->instance, deadline, NULL);
+    (void)ignored;
     return IBID_OK;
 }
 

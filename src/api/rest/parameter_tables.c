@@ -162,7 +162,7 @@ const struct option upload_parameters[] = {
      .default_text = "0s",
      .low = 0,
      .high = 300e6,
-     .help = "How long to wait for the documents to be indexed before answering."},
+     .help = "How long to wait for the documents to be indexed, and found by a search, before answering."},
     OPTION_END,
 };
 
