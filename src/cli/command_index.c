@@ -22,6 +22,7 @@ static void append_current(struct buffer *out, const json_t *run)
 static void show(struct progress *progress, const json_t *run)
 {
     const double left = member_real(run, "seconds_left");
+    const double bytes = member_real(run, "total_bytes");
     const bool listing = json_is_true(json_object_get(run, "listing"));
     AUTO_BUFFER note = BUFFER(4096);
     append_current(&note, run);
@@ -40,6 +41,7 @@ static void show(struct progress *progress, const json_t *run)
         .what = "documents",
         .done = member_real(run, "done"),
         .total = listing ? 0 : member_real(run, "total"),
+        .share = bytes > 0 ? member_real(run, "done_bytes") / bytes : 0, /* documents differ in size */
         .per_second = member_real(run, "documents_per_second"),
         .seconds_left = left > 0 ? left : (double)NAN,
         .note = note.data,

@@ -333,7 +333,7 @@ void progress_show(struct progress *progress, const struct progress_state *state
     terminal_measure(&now);
     AUTO_BUFFER line = BUFFER(4096), out = BUFFER(8192);
     if (state->total > 0) {
-        const double share = state->done / state->total;
+        const double share = state->share > 0 ? state->share : state->done / state->total;
         append_bar(&now, &line, share < 1 ? share : 1);
         buffer_printf(&line, "%3.0f%%  ", 100 * (share < 1 ? share : 1));
     }

@@ -75,6 +75,7 @@ struct progress_state {
     const char *stage;   /* "comparing", or NULL */
     const char *what;    /* "documents", "MB"; may be "" */
     double done, total;  /* total 0: unknown */
+    double share;        /* of the work, for the bar; 0: as `done` is of `total` */
     double per_second;   /* NAN: unknown */
     double seconds_left; /* NAN: unknown */
     const char *note;    /* what is being worked on, or NULL */
