@@ -8,7 +8,7 @@
 #include "records/succession.h"
 
 enum {
-    ROWS = 512,
+    ROWS = 64,    /* that get their vectors together: what a stop loses at most of them */
     CARRIED = 64, /* documents in one transaction: others may write in between */
 };
 
