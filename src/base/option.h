@@ -33,6 +33,7 @@ enum option_flags {
     OPTION_SECRET = 1 << 0,   /* never printed or logged */
     OPTION_REPEATED = 1 << 1, /* OPTION_LIST flag: each occurrence is one item, commas are kept */
     OPTION_REQUIRED = 1 << 2, /* a request without it is refused; for those who read it, not for the parser */
+    OPTION_DESTINATION = 1 << 3, /* OPTION_STRING: where the secrets beside it are sent */
 };
 
 struct option {

@@ -51,12 +51,21 @@ ibid_code embedder_open(const struct embedder_ops *ops, const struct embedder_co
     return IBID_OK;
 }
 
+static const char **string_at(const struct option *option, const void *values)
+{
+    return (const char **)((uintptr_t)values + option->offset);
+}
+
+/* Unless they would be sent elsewhere than the settings say. `from` may be NULL. */
 static void copy_secrets(const struct option *table, const void *from, void *to)
 {
-    for (; from && table->name; table++)
-        if (table->flags & OPTION_SECRET)
-            *(const char **)((char *)to + table->offset) =
-                *(const char *const *)((const char *)from + table->offset);
+    for (const struct option *option = table; from && option->name; option++)
+        if (option->flags & OPTION_DESTINATION &&
+            strcmp(*string_at(option, from), *string_at(option, to)) != 0)
+            return;
+    for (const struct option *option = table; from && option->name; option++)
+        if (option->flags & OPTION_SECRET)
+            *string_at(option, to) = *string_at(option, from);
 }
 
 ibid_code embedder_reopen(struct str id, struct str kept, const struct embedder_context *context,
@@ -70,8 +79,8 @@ ibid_code embedder_reopen(struct str id, struct str kept, const struct embedder_
             continue;
         void *options = arena_alloc(&arena, ops->options_size ? ops->options_size : 1);
         option_set_defaults(ops->options, options, &arena);
-        copy_secrets(ops->options, current[i], options);
         TRY(options_from_json(ops->options, options, kept, &arena, err));
+        copy_secrets(ops->options, current[i], options);
         return embedder_open(ops, context, options, ret, err);
     }
     return fail(err, IBID_EUNSUPPORTED, "there is no embedder '%.*s' in this version", STR_ARG(name));

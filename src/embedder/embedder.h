@@ -78,9 +78,9 @@ const struct embedder_ops *embedder_find(const char *name); /* NULL when there i
 ibid_code embedder_open(const struct embedder_ops *ops, const struct embedder_context *context,
                         const void *options, struct embedder **ret, ibid_error *err) MUST_CHECK;
 /* Opens what an embedder that is kept by its info.id and `options` was opened as; secrets are taken from
- * `current`, the settings struct of the member of that name (NULL for a member: none). Only what it embeds
- * tells whether it is the same: compare the fingerprint. IBID_EUNAVAILABLE as embedder_open();
- * IBID_EUNSUPPORTED when there is no such member any more. */
+ * `current`, the settings struct of the member of that name (NULL for a member: none), where it sends them to
+ * the same place. Only what it embeds tells whether it is the same: compare the fingerprint.
+ * IBID_EUNAVAILABLE as embedder_open(); IBID_EUNSUPPORTED when there is no such member any more. */
 ibid_code embedder_reopen(struct str id, struct str options, const struct embedder_context *context,
                           const void *const current[], struct embedder **ret, ibid_error *err) MUST_CHECK;
 void embedder_close(struct embedder *take_embedder); /* NULL is fine */

@@ -62,6 +62,7 @@ static const struct option openai_option_table[] = {
     {.name = "base_url",
      .type = OPTION_STRING,
      .offset = FIELD(base_url),
+     .flags = OPTION_DESTINATION,
      .default_text = "https://api.openai.com/v1",
      .placeholder = "URL",
      .help =

@@ -243,6 +243,33 @@ static void test_refuses_vectors_that_the_index_could_not_take(void **state)
     stand_in_stop(stand_in);
 }
 
+/* The settings name another service by now: its key is not for the one of before. */
+static void test_sends_a_key_nowhere_else(void **state)
+{
+    AUTO_ARENA arena = ARENA_INIT;
+    const struct embedder_ops *ops = embedder_find("openai");
+    struct stand_in *before = stand_in_start(), *now = stand_in_start();
+    const void *current[8] = {NULL};
+    struct embedder *embedder = NULL, *again = NULL;
+    ibid_error error = {0};
+    size_t member = 0;
+    while (embedder_registry[member] != ops)
+        member++;
+    current[member] = stand_in_options(before, &arena, no_settings);
+    assert_ok(embedder_open(ops, &stand_in_context, current[member], &embedder, err));
+    const struct str id = str_from(embedder->info.id), kept = str_from(embedder->options);
+    assert_ok(embedder_reopen(id, kept, &stand_in_context, current, &again, err));
+    assert_string_equal(again->info.fingerprint, embedder->info.fingerprint);
+    embedder_close(again);
+
+    current[member] = stand_in_options(now, &arena, no_settings);
+    assert_int_equal(embedder_reopen(id, kept, &stand_in_context, current, &again, &error), IBID_EDENIED);
+    assert_non_null(strstr(error.message, "401"));
+    embedder_close(embedder);
+    stand_in_stop(before);
+    stand_in_stop(now);
+}
+
 static void test_goes_where_the_policy_allows_alone(void **state)
 {
     AUTO_ARENA arena = ARENA_INIT;
@@ -314,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_refuses_nonsense),
         cmocka_unit_test(test_says_at_once_what_is_wrong_with_the_settings),
         cmocka_unit_test(test_refuses_vectors_that_the_index_could_not_take),
+        cmocka_unit_test(test_sends_a_key_nowhere_else),
         cmocka_unit_test(test_goes_where_the_policy_allows_alone),
         cmocka_unit_test(test_bounds_what_is_under_way),
     };
