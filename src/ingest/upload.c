@@ -60,28 +60,47 @@ static ibid_code may_replace(struct transaction *transaction, const struct princ
     return code == IBID_ENOTFOUND || code == IBID_EDENIED ? IBID_OK : code;
 }
 
+/* "7/notes.txt", "7/2/notes.txt", "7/3/notes.txt"... */
+static struct str upload_key(const struct ingest_upload *upload, unsigned number, struct arena *arena)
+{
+    const long long workspace = (long long)upload->workspace_id;
+    return str_from(number == 1
+                        ? arena_printf(arena, "%lld/%.*s", workspace, STR_ARG(upload->name))
+                        : arena_printf(arena, "%lld/%u/%.*s", workspace, number, STR_ARG(upload->name)));
+}
+
 /* The key of the first document of that name in the workspace that the caller may change, else the first key
- * that is free: "7/notes.txt", "7/2/notes.txt", ... *ret_id 0: a new document. */
+ * that is free: whether documents that the caller may not see are there, or were, changes nothing. Keys are
+ * given in order and the ledger keeps those of deleted documents, so beyond one that it does not know there
+ * are none. *ret_id 0: a new document. */
 static ibid_code choose_key(struct transaction *transaction, const struct ingest_upload *upload,
                             struct arena *arena, struct str *ret, int64_t *ret_id, ibid_error *err)
 {
-    const long long workspace = (long long)upload->workspace_id;
-    for (unsigned number = 1; number <= NAMESAKE_LIMIT; number++) {
-        const char *key = number == 1
-                              ? arena_printf(arena, "%lld/%.*s", workspace, STR_ARG(upload->name))
-                              : arena_printf(arena, "%lld/%u/%.*s", workspace, number, STR_ARG(upload->name));
+    struct str free_key = STR_EMPTY;
+    bool used = true;
+    for (unsigned number = 1; number <= NAMESAKE_LIMIT && used; number++) {
+        const struct str key = upload_key(upload, number, arena);
+        struct ledger_line line;
         int64_t id;
-        bool chosen = true;
-        TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, str_from(key), &id, err));
+        bool may = false;
+        TRY(document_find_key(transaction, UPLOAD_SOURCE_ID, key, &id, err));
         if (id != 0)
-            TRY(may_replace(transaction, upload->principal, id, arena, &chosen, err));
-        if (chosen) {
-            *ret = str_from(key);
+            TRY(may_replace(transaction, upload->principal, id, arena, &may, err));
+        else
+            TRY(ledger_find(transaction, UPLOAD_SOURCE_ID, key, arena, &line, &used, err));
+        if (may) {
+            *ret = key;
             *ret_id = id;
             return IBID_OK;
         }
+        if (id == 0 && free_key.size == 0)
+            free_key = key;
     }
-    return fail(err, IBID_ETOOBIG, "a workspace holds at most %d documents of one name", NAMESAKE_LIMIT);
+    if (free_key.size == 0)
+        return fail(err, IBID_ETOOBIG, "a workspace holds at most %d documents of one name", NAMESAKE_LIMIT);
+    *ret = free_key;
+    *ret_id = 0;
+    return IBID_OK;
 }
 
 static ibid_code note_upload(struct ingest *ingest, const struct ingest_upload *upload,
