@@ -15,6 +15,7 @@
 #include "ingest/blobs.h"
 #include "ingest/upload.h"
 #include "records/chunk_record.h"
+#include "records/workspace.h"
 #include "tests/ingest_host.h"
 
 /* ---- an ingest whose surroundings are under the test's thumb ---- */
@@ -124,9 +125,14 @@ static struct embedder *lend_embedder(struct ingest_host *host)
     return atomic_load(&bench->no_embedder) ? NULL : bench->base.embedder;
 }
 
+static const struct principal owner = {
+    .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
+static struct principal uploader; /* of the next ones */
+
 static int open_bench(void **state)
 {
     struct bench *bench = xcalloc(1, sizeof *bench);
+    uploader = owner;
     test_ingest_make(&bench->base);
     assert_ok(instance_settings_open_embedder(bench->base.instance_settings, &bench->base.embedder, err));
     bench->blobs.ops = &passing_on;
@@ -148,9 +154,6 @@ static int close_bench(void **state)
     return 0;
 }
 
-static const struct principal owner = {
-    .user_id = OWNER_USER_ID, .system_admin = true, .every_workspace = true};
-
 static ibid_code try_bringing_with(struct bench *bench, const char *name, const char *media_type,
                                    const char *metadata, const char *text, int64_t *ret_id, ibid_error *error)
 {
@@ -165,7 +168,7 @@ static ibid_code try_bringing_with(struct bench *bench, const char *name, const 
                                          .title = STR_EMPTY,
                                          .metadata = str_from(metadata),
                                          .workspace_id = DEFAULT_WORKSPACE_ID,
-                                         .principal = &owner};
+                                         .principal = &uploader};
     bool replaced;
     const ibid_code code = ingest_upload(bench->base.ingest, &upload, ret_id, &replaced, error);
     close(fd);
@@ -516,11 +519,40 @@ static void the_embedder_is_opened_outside_of_transactions(void **state)
     assert_true(bench->writes > 0);
 }
 
+/* Nobody learns from an upload of their own whether there were others of that name. */
+static void what_others_had_of_a_name_changes_nothing(void **state)
+{
+    struct bench *bench = *state;
+    struct transaction *transaction;
+    struct removal removal;
+    const int64_t others = bring(bench, "notes.txt", "Remember the milk.");
+    struct principal editor = {0};
+    assert_ok(transaction_begin(bench->base.host.metadata, TRANSACTION_WRITE, &transaction, err));
+    assert_ok(user_create(transaction, &(struct user){.name = STR("editor"), .display_name = STR("Editor")},
+                          &editor.user_id, err));
+    assert_ok(membership_set(transaction, DEFAULT_WORKSPACE_ID, editor.user_id, ROLE_EDITOR, err));
+    assert_ok(transaction_commit(transaction, err));
+    uploader = editor;
+    const int64_t own = bring(bench, "notes.txt", "Remember the bread.");
+    assert_int_not_equal(own, others);
+    assert_int_equal(bring(bench, "notes.txt", "Remember the butter."), own);
+    assert_ok(ingest_remove(bench->base.ingest, others, &removal, err));
+    assert_int_equal(bring(bench, "notes.txt", "Remember the salt."), own);
+
+    uploader = owner; /* who may change both: the free place comes after what is there */
+    assert_int_equal(bring(bench, "notes.txt", "Remember it all."), own);
+    assert_ok(ingest_remove(bench->base.ingest, own, &removal, err));
+    AUTO_ARENA arena = ARENA_INIT;
+    const int64_t last = bring(bench, "notes.txt", "Forget it.");
+    assert_true(str_is(load(bench, last, &arena).external_key, "1/notes.txt"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_others_had_of_a_name_changes_nothing),
         TEST(new_bytes_win_over_old_ones_that_are_worked_on),
         TEST(new_bytes_win_over_a_failure_of_old_ones),
         TEST(old_bytes_that_come_late_do_not_undo_new_ones),
