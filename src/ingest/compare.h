@@ -2,7 +2,7 @@
 #pragma once
 
 #include "connector/connector.h"
-#include "ingest/source.h"
+#include "ingest/origin.h"
 #include "records/ledger.h"
 
 /* Reasons in the ledger that later runs go by. */

@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 #include "chunker/chunker.h"
+#include "ingest/origin.h"
 #include "ingest/run.h"
-#include "ingest/source.h"
 #include "model/extraction.h"
 #include "records/document.h"
 #include "records/ledger.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ingest/source.h"
+#include "ingest/origin.h"
 #include "records/source.h"
 
 static ibid_code fetch_from_source(struct instance *instance, const struct document *document, int *ret_fd,

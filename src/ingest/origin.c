@@ -1,4 +1,4 @@
-#include "ingest/source.h"
+#include "ingest/origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
