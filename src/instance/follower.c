@@ -14,6 +14,7 @@
 #include "records/sweep.h"
 
 enum {
+    MOMENT_US = 200000,   /* that tidying takes before it gives way */
     TIDY_AFTER_S = 30,    /* without a commit: makes the index durable, sweeps */
     TIDY_AT_MOST_S = 900, /* after the first commit since, where there is never so long a quiet */
     SWEEP_ROWS = 5000,    /* in one transaction */
@@ -44,12 +45,14 @@ struct follower {
     struct attached *attached;
     size_t attached_count, attached_capacity;
     ibid_error records_error; /* what keeps all of them: under `lock`, too */
+    bool unfinished;          /* tidying gave way: the thread's own */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t woken, served_some;
     uint64_t asked, served;                 /* counts of wakes */
     uint64_t compact_asked, compact_served; /* the same for compaction */
     bool insistent;                         /* somebody waits: what failed is tried again at once */
+    bool thorough;                          /* somebody waits for a compaction to be over */
     int64_t tidy_at_us, retry_at_us;        /* 0: not needed */
     int64_t untidy_since_us;                /* 0: it is tidy */
     ibid_error error;                       /* the first one of the last round */
@@ -192,6 +195,20 @@ static void note_outcome(struct follower *follower, const struct collection *col
     pthread_mutex_unlock(&follower->lock);
 }
 
+/* What there is to do in one round. */
+struct round {
+    uint64_t asked, compact;
+    bool compacting, insistent, thorough;
+    bool goes_on; /* with the tidying that the last one did not finish */
+};
+
+/* Whether tidying that began then is to give way: what is committed meanwhile is to be followed, and the rest
+ * is for the next round. Who waits for a compaction waits for all of it. */
+static bool gives_way(const struct round *round, int64_t since_us)
+{
+    return !round->thorough && clock_monotonic_us() - since_us > MOMENT_US;
+}
+
 /* ---- a change of embedder: records/succession.h ---- */
 
 /* Whether the store has all that a collection has: nothing is committed beside the write transaction. */
@@ -250,17 +267,21 @@ static void detach(struct follower *follower, int64_t collection_id)
 
 /* Nothing that the store has is wanted any more, so it need not be told of each row. The records lose the
  * rows some at a time; the sweep after it deletes them. */
-static ibid_code retire(struct follower *follower, const struct collection *retired, ibid_error *err)
+static ibid_code retire(struct follower *follower, const struct round *round,
+                        const struct collection *retired, ibid_error *err)
 {
+    const int64_t start_us = clock_monotonic_us();
     detach(follower, retired->id);
     TRY(vector_store_drop(follower->vectors, retired->id, err));
     TRY(forget_watermark(follower, retired->id, err));
-    for (bool more = true; more && !atomic_load(&follower->cancel);) {
+    bool more = true;
+    while (more && !atomic_load(&follower->cancel) && !gives_way(round, start_us)) {
         AUTO_TRANSACTION *transaction = NULL;
         TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
         TRY(succession_withdraw(transaction, retired->id, WITHDRAWN, &more, err));
         TRY(transaction_commit(transaction_take(&transaction), err));
     }
+    follower->unfinished |= more;
     return IBID_OK;
 }
 
@@ -282,19 +303,15 @@ static ibid_code forget_retired(struct follower *follower, const struct collecti
 
 /* ---- a round ---- */
 
-/* What there is to do in one round. */
-struct round {
-    uint64_t asked, compact;
-    bool compacting, insistent;
-};
-
 /* A collection that retires does so in a quiet round after the one that it was relieved in, so that searches
  * which have begun with it are over. */
 static ibid_code serve_one(struct follower *follower, const struct collection *collection,
                            const struct round *round, ibid_error *err)
 {
-    if (collection->role == COLLECTION_RETIRED)
-        return round->compacting && is_leaving(collection) ? retire(follower, collection, err) : IBID_OK;
+    if (collection->role == COLLECTION_RETIRED) {
+        const bool quiet = round->compacting || !look_up(follower, collection->id); /* or begun already */
+        return quiet && is_leaving(collection) ? retire(follower, round, collection, err) : IBID_OK;
+    }
     struct attached *attached = find_attached(follower, collection->id);
     if (!round->insistent && attached->retry_at_us > clock_monotonic_us())
         return IBID_OK;
@@ -306,16 +323,30 @@ static ibid_code serve_one(struct follower *follower, const struct collection *c
                : IBID_OK;
 }
 
-static ibid_code sweep_all(struct follower *follower, ibid_error *err)
+static ibid_code sweep_some(struct follower *follower, const struct round *round, ibid_error *err)
 {
+    const int64_t start_us = clock_monotonic_us();
     struct sweep_result result = {.more = true};
-    while (result.more && !atomic_load(&follower->cancel)) {
+    while (result.more && !atomic_load(&follower->cancel) && !gives_way(round, start_us)) {
         AUTO_TRANSACTION *transaction = NULL;
         TRY(transaction_begin(follower->metadata, TRANSACTION_WRITE, &transaction, err));
         TRY(sweep(transaction, SWEEP_ROWS, &result, err));
         TRY(transaction_commit(transaction_take(&transaction), err));
     }
+    follower->unfinished |= result.more;
     return IBID_OK;
+}
+
+/* Rows that nobody needs any more leave the records, first those of what has retired. */
+static ibid_code tidy(struct follower *follower, const struct round *round,
+                      const struct collection *collections, size_t count, ibid_error *err)
+{
+    if (all_are_introduced(follower) && !follower->unfinished)
+        TRY(sweep_some(follower, round, err));
+    if (follower->unfinished)
+        return IBID_OK;
+    TRY(forget_retired(follower, collections, count, err));
+    return metadata_store_maintain(follower->metadata, err);
 }
 
 static ibid_code run_round(struct follower *follower, const struct round *round, ibid_error *err)
@@ -334,13 +365,7 @@ static ibid_code run_round(struct follower *follower, const struct round *round,
         }
     }
     TRY(first);
-    if (!round->compacting)
-        return IBID_OK;
-    if (all_are_introduced(follower)) {
-        TRY(sweep_all(follower, err));
-        TRY(forget_retired(follower, collections, count, err));
-    }
-    return metadata_store_maintain(follower->metadata, err);
+    return round->compacting || round->goes_on ? tidy(follower, round, collections, count, err) : IBID_OK;
 }
 
 /* ---- the thread ---- */
@@ -393,7 +418,8 @@ ibid_code follower_open(struct metadata_store *metadata, struct vector_store *ve
 
 static bool has_work_locked(const struct follower *follower)
 {
-    return follower->asked != follower->served || follower->compact_asked != follower->compact_served;
+    return follower->asked != follower->served || follower->compact_asked != follower->compact_served ||
+           follower->unfinished;
 }
 
 /* The next moment at which something is due without being asked for; 0: none. Under `lock`. */
@@ -417,8 +443,10 @@ static bool wait_for_work(struct follower *follower, struct round *ret)
     *ret = (struct round){.asked = follower->asked,
                           .compact = follower->compact_asked,
                           .compacting = follower->compact_asked != follower->compact_served,
-                          .insistent = follower->insistent};
-    follower->insistent = false;
+                          .insistent = follower->insistent,
+                          .thorough = follower->thorough,
+                          .goes_on = follower->unfinished};
+    follower->insistent = follower->thorough = follower->unfinished = false;
     pthread_mutex_unlock(&follower->lock);
     return !atomic_load(&follower->cancel);
 }
@@ -511,8 +539,10 @@ struct follower_ticket follower_ask(struct follower *follower, bool compact)
     struct follower_ticket ticket = {0};
     pthread_mutex_lock(&follower->lock);
     ticket.asked = ++follower->asked;
-    if (compact)
+    if (compact) {
         ticket.compact_asked = ++follower->compact_asked;
+        follower->thorough = true;
+    }
     follower->insistent = true;
     pthread_cond_signal(&follower->woken);
     pthread_mutex_unlock(&follower->lock);
