@@ -414,8 +414,8 @@ static void a_connection_serves_one_request(void **state)
         "POST /first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
         "POST /first HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         "GET /first HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-        "GET /first HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: "
-        "h2c\r\n\r\n",
+        ("GET /first HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+         "Upgrade: h2c\r\n\r\n"),
     };
     static const char second[] = "GET /second HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for (size_t i = 0; i < COUNT_OF(firsts); i++) {

@@ -385,8 +385,8 @@ static void metadata_can_be_filtered_by(void **state)
     struct transaction *transaction = test_begin(store, TRANSACTION_WRITE);
     static const char *const metadata[] = {
         "{\"topic\": \"cats\", \"year\": 2020, \"draft\": true, \"tags\": [\"x\", \"y\"]}",
-        "{\"topic\": \"cathedrals\", \"year\": 2021.5, \"draft\": false, \"tags\": [\"y\", 7], \"deep\": "
-        "{\"er\": \"z\"}}",
+        ("{\"topic\": \"cathedrals\", \"year\": 2021.5, \"draft\": false, \"tags\": [\"y\", 7],"
+         " \"deep\": {\"er\": \"z\"}}"),
         "{\"topic\": null, \"year\": \"2022\"}",
         "{}",
     };
