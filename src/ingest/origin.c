@@ -95,11 +95,13 @@ static ibid_code make_recipe(struct ingest_host *host, int64_t collection_id, st
     AUTO_TRANSACTION *transaction = NULL;
     TRY(transaction_begin(host->metadata, TRANSACTION_WRITE, &transaction, err));
     struct collection collection;
-    TRY(collection_load(transaction, collection_id, arena, &collection, err));
+    TRY(collection_load_serving(transaction, collection_id, arena, &collection, err));
     *recipe = (struct recipe){.collection_id = collection_id,
                               .counter = counter,
                               .embedder = embedder,
                               .embedder_fingerprint = embedder ? embedder->info.fingerprint : ""};
+    if (!embedder && collection.embedder_fingerprint.size)
+        recipe->missing_embedder = arena_memdup0(arena, collection.embedder.data, collection.embedder.size);
     recipe->collection_language = arena_memdup0(arena, collection.language.data, collection.language.size);
     ibid_code code = read_chunking(&collection, host->settings, arena, recipe, err);
     if (code != IBID_OK) {

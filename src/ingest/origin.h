@@ -18,6 +18,7 @@ struct recipe {
     const char *chunking_fingerprint;
     struct embedder *embedder;        /* NULL: without vectors */
     const char *embedder_fingerprint; /* "" without */
+    const char *missing_embedder;     /* that made the vectors which serve, while there is none; else NULL */
 };
 
 struct origin {

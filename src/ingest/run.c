@@ -36,6 +36,12 @@ static ibid_code visit_source(struct job *job, struct pipeline *pipeline, int64_
     TRY(origin_open(job->ingest->host, source_id, &stop->origin, err));
     if (job->kind == INGEST_RETRY)
         return list_failed(pipeline, stop->origin, err);
+    const char *missing = stop->origin->recipe.missing_embedder;
+    if (job->force && missing)
+        return fail(err, IBID_EUNAVAILABLE,
+                    "indexing everything anew would lose the vectors made by %s, as there is no embedder now"
+                    " to make others ('ibid status' says why)",
+                    missing);
     ibid_code code = list_source(pipeline, stop->origin, job->force, &stop->complete, err);
     if (code != IBID_OK)
         error_context(err, "%.*s", STR_ARG(stop->origin->source.location));

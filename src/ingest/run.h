@@ -24,7 +24,8 @@ struct ingest_request {
     enum ingest_kind kind;
     const int64_t *source_ids; /* none: every enabled source but uploads */
     size_t source_count;
-    bool force; /* index also what has not changed */
+    bool force; /* index also what has not changed; fails where that would only lose vectors: without embedder
+                 */
 };
 
 enum ingest_stage {

@@ -215,6 +215,14 @@ static void without_a_model_words_are_found_and_vectors_come_later(void **state)
     status = run(&place);
     assert_counts(&status, 0, 3, 0, 0, 0);
     assert_int_equal(collection_counts(&place).pending_rows, 0);
+    const struct ingest_request anew = {.source_ids = &place.source_id, .source_count = 1, .force = true};
+    int64_t run_id;
+    assert_ok(ingest_start(instance_ingest(place.instance), &anew, &run_id, err));
+    assert_true(ingest_wait(instance_ingest(place.instance), clock_monotonic_us() + 60 * SECOND_US));
+    assert_true(ingest_status(instance_ingest(place.instance), &status));
+    assert_int_equal(status.state, RUN_FAILED);
+    assert_non_null(strstr(status.message, "hash/words-64"));
+    assert_int_equal(collection_counts(&place).pending_rows, 0);
     end_place(&place);
 }
 
