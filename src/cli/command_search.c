@@ -30,16 +30,25 @@ static void append_place(const struct terminal *terminal, const json_t *hit, str
     buffer_append_byte(out, '\n');
 }
 
+/* Dots stand for what was cut off; those in front move the marks. */
 static void append_passage(const struct terminal *terminal, const json_t *hit, struct arena *arena,
                            struct buffer *out)
 {
     const json_t *array = json_object_get(hit, "marks");
     const size_t count = json_array_size(array);
+    const char *dots = terminal->unicode ? "…" : "...";
+    const char *before =
+        json_is_true(json_object_get(hit, "passage_cut_before")) ? arena_printf(arena, "%s ", dots) : "";
+    const char *after =
+        json_is_true(json_object_get(hit, "passage_cut_after")) ? arena_printf(arena, " %s", dots) : "";
     uint32_t(*marks)[2] = arena_alloc_array(arena, count + 1, sizeof *marks);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < 2; j++)
-            marks[i][j] = (uint32_t)json_integer_value(json_array_get(json_array_get(array, i), j));
-    const struct marked_text text = {member_text(hit, "passage"), (const uint32_t(*)[2])marks, count};
+            marks[i][j] = (uint32_t)strlen(before) +
+                          (uint32_t)json_integer_value(json_array_get(json_array_get(array, i), j));
+    const char *passage =
+        arena_printf(arena, "%s%.*s%s", before, STR_ARG(member_text(hit, "passage")), after);
+    const struct marked_text text = {str_from(passage), (const uint32_t(*)[2])marks, count};
     terminal_append_wrapped(terminal, out, &text, 4);
 }
 

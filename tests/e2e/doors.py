@@ -152,6 +152,21 @@ def test_index_and_search():
     assert len(answer("search", "the", "-k", "1", "--group-by", "none")["hits"]) == 1
 
 
+def test_a_cut_passage_shows_it():
+    env = {"IBID_DATA": str(root / "long")}
+    long = root / "long.txt"
+    long.write_text("Waves came in. " * 60 + "The needle lay there. " + "Waves went out. " * 60)
+    run("index", long, env=env)
+    hit = answer("search", "needle", env=env)["hits"][0]
+    assert hit["passage_cut_before"] and hit["passage_cut_after"], hit
+    shown = run("search", "needle", env=env)[0].split("\n\n")[0].splitlines()[2:]
+    assert shown[0].startswith("    … ") and shown[-1].endswith(" …") and "*needle*" in " ".join(shown), shown
+    plain = run("search", "needle", env=env | {"LC_ALL": "C"})[0]
+    assert "    ... " in plain and "*needle*" in plain, plain
+    run("index", docs / "walrus.txt", env=env)
+    assert not re.search(r"…", run("search", "walrus", "-k", "1", env=env)[0])
+
+
 def test_search_goes_on_without_a_model():
     missing = {"IBID_EMBEDDER_PROVIDER": "local", "IBID_EMBEDDER_LOCAL_MODEL": "/nowhere/"}
     found = answer("search", "walrus", env=missing)  # the vectors of before serve
