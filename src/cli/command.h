@@ -63,6 +63,8 @@ struct command {
 };
 
 extern const struct command *const commands[]; /* NULL-ended, in the order of help */
+/* Whether it is "FAMILY SOMETHING". */
+bool command_is_of(const struct command *command, const char *family);
 /* Why `name` is no command: IBID_EINVAL, which names those that begin with that word. */
 ibid_code command_missing(const char *name, ibid_error *err) MUST_CHECK;
 /* The command that `argv` begins with, and how many words its name takes; NULL when it is none. */

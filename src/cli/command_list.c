@@ -48,13 +48,18 @@ const struct command *command_find(int argc, const char *const argv[], int *ret_
     return NULL;
 }
 
+bool command_is_of(const struct command *command, const char *family)
+{
+    const size_t size = strlen(family);
+    return strncmp(command->name, family, size) == 0 && command->name[size] == ' ';
+}
+
 /* "model" alone names a family: say which commands there are. */
 ibid_code command_missing(const char *name, ibid_error *err)
 {
     AUTO_BUFFER family = BUFFER(4096);
-    const size_t size = strlen(name);
     for (const struct command *const *command = commands; *command; command++)
-        if (strncmp((*command)->name, name, size) == 0 && (*command)->name[size] == ' ')
+        if (command_is_of(*command, name))
             buffer_printf(&family, "%s'ibid %s'", family.size > 0 ? ", " : "", (*command)->name);
     if (family.size > 0)
         return fail(err, IBID_EINVAL, "which one? %s", family.data);

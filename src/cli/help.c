@@ -122,6 +122,11 @@ static const struct {
     {EXIT_INTERRUPTED, "stopped by Ctrl-C"},
 };
 
+static void append_summary(const struct command *command, struct buffer *out)
+{
+    buffer_printf(out, "  %-15s %s\n", command->name, command->summary);
+}
+
 static void append_program_help(const struct terminal *terminal, struct buffer *out)
 {
     append_paragraphs(terminal, program_text, out);
@@ -130,7 +135,7 @@ static void append_program_help(const struct terminal *terminal, struct buffer *
     terminal_append(terminal, out, STYLE_BOLD, STR("Commands"));
     buffer_append_byte(out, '\n');
     for (const struct command *const *command = commands; *command; command++)
-        buffer_printf(out, "  %-15s %s\n", (*command)->name, (*command)->summary);
+        append_summary(*command, out);
     buffer_append_string(out, "\n'ibid COMMAND --help' explains each. ");
     buffer_append_string(out, "All take --json, --data FOLDER, --config FILE, --set KEY=VALUE.\n\n");
     terminal_append(terminal, out, STYLE_BOLD, STR("Exit status"));
@@ -315,21 +320,42 @@ struct help_options {
     bool man;
 };
 
+/* The commands of a family; nothing when there is none of that name. */
+static void append_family_help(const char *family, struct buffer *out)
+{
+    for (const struct command *const *command = commands; *command; command++)
+        if (command_is_of(*command, family))
+            append_summary(*command, out);
+    if (out->size > 0)
+        buffer_append_string(out, "\n'ibid COMMAND --help' explains each.\n");
+}
+
+static void append_asked(const struct invocation *invocation, const struct command *command,
+                         struct buffer *out)
+{
+    const struct help_options *options = invocation->parameters;
+    if (options->man)
+        manual_append(command, out);
+    else
+        help_append(&invocation->terminal, command, out);
+}
+
 static ibid_code run_help(struct invocation *invocation, ibid_error *err)
 {
     const struct help_options *options = invocation->parameters;
+    const char *const *names = invocation->arguments;
+    const int count = (int)invocation->argument_count;
     const struct command *command = NULL;
     AUTO_BUFFER out = BUFFER(4 * 1024 * 1024);
     int words;
-    if (invocation->argument_count > 0) {
-        command = command_find((int)invocation->argument_count, invocation->arguments, &words);
-        if (!command)
-            return command_missing(invocation->arguments[0], err);
-    }
-    if (options->man)
-        manual_append(command, &out);
-    else
-        help_append(&invocation->terminal, command, &out);
+    if (count > 0)
+        command = command_find(count, names, &words);
+    if (command || count == 0)
+        append_asked(invocation, command, &out);
+    else if (count == 1 && !options->man)
+        append_family_help(names[0], &out);
+    if (out.size == 0)
+        return command_missing(names[0], err);
     print_buffer(&out);
     return IBID_OK;
 }

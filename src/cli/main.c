@@ -148,18 +148,25 @@ static int run_command(const struct command *command, int argc, const char *cons
     return status;
 }
 
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char *argv[])
 {
     const char *const *words = (const char *const *)argv + 1;
     int count = argc - 1, name_words;
     catch_signals();
-    if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0) {
+    if (count == 0 || asks_for_help(words[0])) {
         setlocale(LC_CTYPE, "");
         return show_help(NULL);
     }
     if (strcmp(words[0], "--version") == 0)
         return run_command(&command_version, count - 1, words + 1);
     const struct command *command = command_find(count, words, &name_words);
+    if (!command && count == 2 && asks_for_help(words[1])) /* a family's: "token --help" */
+        return run_command(&command_help, 1, words);
     if (!command) {
         ibid_error error = {0};
         return complain(&error, command_missing(words[0], &error));

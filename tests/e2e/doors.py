@@ -107,13 +107,17 @@ def test_help_teaches():
     built = (pathlib.Path(__file__).parents[2] / "src" / "cli" / "meson.build").read_text()
     for name in re.findall(r"^  ([a-z]+(?: [a-z]+)?) +[A-Z]", out, re.M):
         assert f"'{name}'" in built, f"{name} gets no manual page"
+    family, _ = run("token", "--help")
+    assert re.findall(r"^  (token [a-z]+) +[A-Z]", family, re.M) == ["token list", "token create", "token revoke"], family
+    assert run("help", "token")[0] == run("token", "-h")[0] == family
     assert "top\\-k" in run("help", "--man", "search")[0]
     assert "media_type" in run("help", "search")[0] and ".SH FILTER KEYS" in run("help", "--man", "search")[0]
     assert re.fullmatch(r"ibid \d+\.\d+\.\d+\n", run("--version")[0])
 
 
 def test_wrong_usage_is_named():
-    for arguments, message in ((["bogus"], "no command 'bogus'"), (["model"], "'ibid model list'"), (["help", "token"], "'ibid token list'"),
+    for arguments, message in ((["bogus"], "no command 'bogus'"), (["model"], "'ibid model list'"), (["bogus", "--help"], "no command 'bogus'"),
+                               (["help", "--man", "token"], "'ibid token list'"),
                                (["search", "--top-q", "3", "x"], "did you mean --top-k?"),
                                (["search"], "what is to be searched for?"), (["show"], "what? 'ibid show DOCUMENT'"),
                                (["search", "x", "--top-k", "0"], "out of range"),
