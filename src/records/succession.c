@@ -178,26 +178,25 @@ static bool are_few(int64_t pending, int64_t rows)
     return pending == 0 || (pending <= most && pending < rows - pending);
 }
 
-/* Whether the successor could serve. */
-static ibid_code is_ready(struct transaction *transaction, int64_t collection_id, int64_t *ret_successor,
-                          bool *ret, ibid_error *err)
+/* The successor, if it could serve; else 0. */
+static ibid_code find_ready(struct transaction *transaction, int64_t collection_id, int64_t *ret,
+                            ibid_error *err)
 {
     AUTO_ARENA arena = ARENA_INIT;
     struct collection serving, successor;
     struct collection_counts counts;
-    int64_t missing;
+    int64_t missing = 0;
     bool found;
-    *ret = false;
     TRY(collection_load_serving(transaction, collection_id, &arena, &serving, err));
     TRY(collection_load_successor(transaction, collection_id, &arena, &successor, &found, err));
-    if (!found)
+    if (found)
+        TRY(succession_count_missing(transaction, serving.id, successor.id, &missing, err));
+    if (!found || missing) {
+        *ret = 0;
         return IBID_OK;
-    *ret_successor = successor.id;
-    TRY(succession_count_missing(transaction, serving.id, successor.id, &missing, err));
-    if (missing)
-        return IBID_OK;
+    }
     TRY(collection_count(transaction, successor.id, &counts, err));
-    *ret = are_few(counts.pending_rows, counts.rows);
+    *ret = are_few(counts.pending_rows, counts.rows) ? successor.id : 0;
     return IBID_OK;
 }
 
@@ -205,28 +204,30 @@ ibid_code succession_complete(struct transaction *transaction, int64_t collectio
                               ibid_error *err)
 {
     int64_t successor_id;
-    TRY(is_ready(transaction, collection_id, &successor_id, ret, err));
-    return *ret ? SQL_RUN(transaction, "UPDATE collections SET complete = 1 WHERE id = ?1 AND complete = 0",
-                          err, successor_id)
-                : IBID_OK;
+    TRY(find_ready(transaction, collection_id, &successor_id, err));
+    if (successor_id)
+        TRY(SQL_RUN(transaction, "UPDATE collections SET complete = 1 WHERE id = ?1 AND complete = 0", err,
+                    successor_id));
+    *ret = successor_id != 0;
+    return IBID_OK;
 }
 
 ibid_code succession_switch(struct transaction *transaction, int64_t collection_id, bool *ret,
                             ibid_error *err)
 {
-    int64_t successor_id, complete;
-    TRY(is_ready(transaction, collection_id, &successor_id, ret, err));
-    if (!*ret)
-        return IBID_OK;
-    TRY(SQL_INT(transaction, "SELECT complete FROM collections WHERE id = ?1", 0, &complete, err,
-                successor_id));
+    int64_t successor_id, complete = 0;
+    TRY(find_ready(transaction, collection_id, &successor_id, err));
+    if (successor_id)
+        TRY(SQL_INT(transaction, "SELECT complete FROM collections WHERE id = ?1", 0, &complete, err,
+                    successor_id));
+    if (complete) {
+        TRY(SQL_RUN(transaction, "DELETE FROM cached_answers WHERE collection_id = ?1", err, collection_id));
+        TRY(SQL_RUN(transaction,
+                    "UPDATE collections SET serving_id = successor_id, successor_id = NULL WHERE id = ?1",
+                    err, collection_id));
+    }
     *ret = complete != 0;
-    if (!complete)
-        return IBID_OK;
-    TRY(SQL_RUN(transaction, "DELETE FROM cached_answers WHERE collection_id = ?1", err, collection_id));
-    return SQL_RUN(transaction,
-                   "UPDATE collections SET serving_id = successor_id, successor_id = NULL WHERE id = ?1", err,
-                   collection_id);
+    return IBID_OK;
 }
 
 /* ---- retire ----------------------------------------------------------------------------------- */
