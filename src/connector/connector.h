@@ -9,7 +9,8 @@
  *   1. src/connector/<name>.c with one `const struct connector_ops`
  *   2. its line in src/connector/members.h and a row in src/connector/registry.c
  *   3. a line in src/connector/meson.build
- *   4. a row of fixtures in tests/contract/connector.c, which then tests it */
+ *   4. a row of fixtures in tests/contract/connector.c, which then tests it
+ *   5. a way in: ingest_source() makes its sources, and the doors call it for folders only */
 #pragma once
 
 #include <stdbool.h>

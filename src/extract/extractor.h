@@ -4,8 +4,9 @@
  *   1. src/extract/<name>.c with `void extract_<name>(struct emitter *, const struct extract_input *)`
  *   2. a row in EXTRACTOR_MAP below
  *   3. its marks in src/extract/detect.c, which decides the type
- *   4. a line in src/extract/meson.build
+ *   4. a line in src/extract/meson.build, among the formats of its broker
  *   5. samples with their expected extraction in tests/golden/extract/<name>/
+ *   6. a target in tests/fuzz/, named in tests/meson.build
  *
  * The function runs alone in a forked child under seccomp, landlock and rlimits: it may use memory
  * and read its input, nothing else. It may simply crash or exit: that is a named failure of this one
