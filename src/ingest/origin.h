@@ -30,8 +30,8 @@ struct origin {
     struct recipe recipe;
 };
 
-/* Opens a source for a run. Names the embedder in its collection, whose rows lose the vectors of another
- * one (records/collection.h). IBID_ENOTFOUND, or why the connector cannot work. */
+/* Opens a source for a run. Names the embedder in its collection; one with vectors of another embedder gets a
+ * successor (records/succession.h). IBID_ENOTFOUND, or why the connector cannot work. */
 ibid_code origin_open(struct ingest_host *host, int64_t source_id, struct origin **ret,
                       ibid_error *err) MUST_CHECK;
 void origin_close(struct origin *take_origin); /* NULL is fine */

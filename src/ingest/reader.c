@@ -87,8 +87,7 @@ static bool fetch(struct pipeline *pipeline, struct task *task, struct connector
 }
 
 /* Loads a document with the same bytes, if it can be moved: it is of the same source, and was read from them
- * as it would be now. That it would be cut otherwise is for the next run to find, which sees it in its place.
- */
+ * as it would be now. If it would be cut otherwise, the next run finds that: it sees it in its place. */
 static bool load_movable(struct pipeline *pipeline, struct task *task, int64_t id, const char *extractor,
                          struct document *ret)
 {

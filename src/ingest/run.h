@@ -110,8 +110,7 @@ struct source_removal {
  * search misses them at once. IBID_ENOTFOUND; IBID_EINVAL for the source of uploads; IBID_ECONFLICT while an
  * indexing run is under way, and none starts meanwhile. IBID_ECANCELED when `watch` (may be NULL) stops it:
  * what was removed is gone, the source is not enabled any more, and another call goes on. `audit` may be
- * NULL.
- */
+ * NULL. */
 ibid_code ingest_remove_source(struct ingest *ingest, int64_t source_id, const struct ingest_audit *audit,
                                const struct watch *watch, struct source_removal *ret,
                                ibid_error *err) MUST_CHECK;

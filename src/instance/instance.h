@@ -108,11 +108,11 @@ void instance_committed(struct instance *instance);
 /* Waits until the vector store has applied everything that was committed before the call; IBID_ETIMEOUT at
  * clock_monotonic_us() == deadline_us (0: for ever), or the error that keeps it from following. */
 ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us, ibid_error *err) MUST_CHECK;
-/* What keeps the vector store from following this collection, IBID_OK when nothing does. It is tried again.
- */
+/* What keeps the vector store from following this collection, which is tried again; IBID_OK when nothing
+ * does. */
 ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err) MUST_CHECK;
-/* As instance_index_settled, and removed rows are gone for good from the index and from the records. IBID_ECANCELED
- * soon after `cancel` (NULL: never) is set. */
+/* As instance_index_settled, and removed rows are gone for good from the index and from the records.
+ * IBID_ECANCELED soon after `cancel` (NULL: never) is set. */
 ibid_code instance_compact(struct instance *instance, const _Atomic bool *cancel, int64_t deadline_us,
                            ibid_error *err) MUST_CHECK;
 

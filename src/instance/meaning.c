@@ -101,9 +101,8 @@ static void set_meaning(struct meaning *meaning, enum meaning_state state, struc
     va_end(arguments);
 }
 
-/* The settings name `embedder` (NULL: one that cannot be had, `missing` says why), but the vectors are
- * another's.
- */
+/* The vectors are not those of the embedder that the settings name: `embedder`, or NULL where that cannot be
+ * had, for the reason in `missing`. */
 static void judge_change(struct instance *instance, const struct collection *collection,
                          const struct embedder *embedder, const ibid_error *missing, struct meaning *ret)
 {

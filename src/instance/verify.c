@@ -79,7 +79,7 @@ static ibid_code verify_collection(struct instance *instance, const struct colle
             found[i].repaired);
     const char *place = arena_printf(findings->arena, "index, collection %lld", (long long)collection->id);
     if (code == IBID_ENOTFOUND && collection->role == COLLECTION_SUCCESSOR)
-        return IBID_OK; /* begun since the index stands still */
+        return IBID_OK; /* it was begun after the index had been waited for */
     return add_damage(findings, place, code, &problem, err);
 }
 

@@ -8,7 +8,6 @@
 ibid_code document_metadata_store(struct transaction *transaction, int64_t document_id, struct str json,
                                   ibid_error *err) MUST_CHECK;
 
-
 /* Whether a scope may read a document in that state and those workspaces. */
 bool document_scope_reads(const struct scope *scope, enum document_state state, const int64_t *workspaces,
                           size_t count);

@@ -34,8 +34,8 @@ route_handler handle_audit;
 /* tools.c */
 route_handler handle_extract, handle_eval;
 
-/* The document with that number or file_id (mostly call->id), if the caller may read it; else IBID_ENOTFOUND.
- */
+/* The document with that number or file_id (mostly call->id); IBID_ENOTFOUND also where the caller may not
+ * read it. */
 ibid_code call_document(struct rest_call *call, struct transaction *transaction, const struct scope *scope,
                         struct str id, struct document *ret, ibid_error *err) MUST_CHECK;
 
