@@ -144,7 +144,7 @@ static void append_field(const struct terminal *terminal, struct buffer *out, co
 
 static void append_document(const struct terminal *terminal, const json_t *document, struct buffer *out)
 {
-    char size[32];
+    char size[32], modified[32], indexed[32];
     terminal_append(terminal, out, STYLE_TITLE, member_text(document, "document_title"));
     buffer_printf(out, "  [%lld]\n", (long long)member_int(document, "id"));
     append_field(terminal, out, "path", member_text(document, "path"));
@@ -153,8 +153,10 @@ static void append_document(const struct terminal *terminal, const json_t *docum
     append_field(terminal, out, "size", str_from(format_size(member_int(document, "size"), size)));
     append_field(terminal, out, "author", member_text(document, "author"));
     append_field(terminal, out, "language", member_text(document, "language"));
-    append_field(terminal, out, "modified", member_text(document, "modified_at"));
-    append_field(terminal, out, "indexed", member_text(document, "indexed_at"));
+    append_field(terminal, out, "modified",
+                 str_from(format_time(member_text(document, "modified_at"), modified)));
+    append_field(terminal, out, "indexed",
+                 str_from(format_time(member_text(document, "indexed_at"), indexed)));
     append_field(terminal, out, "state", member_text(document, "processing_state"));
     append_field(terminal, out, "reason", member_text(document, "reason"));
     append_field(terminal, out, "file_id", member_text(document, "file_id"));

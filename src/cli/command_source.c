@@ -19,7 +19,7 @@ void append_outcomes(const json_t *source, struct buffer *out)
 {
     const json_t *ledger = json_object_get(source, "ledger");
     const struct str last = member_text(source, "last_run_at");
-    char number[32];
+    char number[32], time[32];
     buffer_printf(out, "%s indexed", format_count(member_int(ledger, "indexed"), number));
     if (member_int(ledger, "failed") > 0)
         buffer_printf(out, ", %s failed", format_count(member_int(ledger, "failed"), number));
@@ -27,7 +27,7 @@ void append_outcomes(const json_t *source, struct buffer *out)
         buffer_printf(out, ", %s skipped", format_count(member_int(ledger, "skipped"), number));
     buffer_printf(out, ", coverage %.1f %%", member_real(source, "coverage_percent"));
     if (last.size > 0)
-        buffer_printf(out, ", last run %.*s", STR_ARG(last));
+        buffer_printf(out, ", last run %s", format_time(last, time));
 }
 
 /* ---- list ---- */

@@ -118,13 +118,13 @@ static void append_run(const struct terminal *terminal, const json_t *status, st
     const struct str state = member_text(status, "status");
     /* The four outer states call it FAILED, too, when somebody stopped the run. */
     const bool stopped = str_is(member_text(run, "state"), "canceled");
-    char done[32], total[32];
+    char done[32], total[32], time[32];
     buffer_printf(out, "Indexing   %.*s", STR_ARG(stopped ? STR("STOPPED") : state));
     if (str_is(state, "RUNNING"))
         buffer_printf(out, ": %s of %s documents", format_count(member_int(status, "documentCount"), done),
                       format_count(member_int(status, "totalDocuments"), total));
     else if (member_text(run, "finished_at").size > 0)
-        buffer_printf(out, " at %s", member_string(run, "finished_at"));
+        buffer_printf(out, " at %s", format_time(member_text(run, "finished_at"), time));
     if (member_text(status, "message").size > 0) {
         buffer_append_string(out, ": ");
         terminal_append(terminal, out, STYLE_PLAIN, member_text(status, "message"));

@@ -7,15 +7,13 @@
 
 /* ---- list ---- */
 
-/* The day and the minute are enough for people. */
+/* Without its zone, which the help names. */
 static void append_time(struct buffer *out, const char *label, struct str time, const char *otherwise)
 {
-    enum { TO_THE_MINUTE = sizeof "2026-01-31T12:00" - 1 };
-    buffer_printf(out, "  %s ", label);
-    if (time.size < TO_THE_MINUTE)
-        buffer_append_string(out, otherwise);
-    else
-        buffer_printf(out, "%.10s %.5s", time.data, time.data + 11);
+    enum { TO_THE_MINUTE = sizeof "2026-01-31 12:00" - 1 };
+    char shown[32];
+    buffer_printf(out, "  %s %.*s", label, TO_THE_MINUTE,
+                  time.size > 0 ? format_time(time, shown) : otherwise);
 }
 
 static void append_token(const struct terminal *terminal, const json_t *token, struct buffer *out)

@@ -248,11 +248,20 @@ const char *format_seconds(double seconds, char out[32])
     if (seconds < 1)
         snprintf(out, 32, "%.0f ms", seconds * 1000);
     else if (seconds < 60)
-        snprintf(out, 32, "%.1f s", seconds);
+        snprintf(out, 32, seconds == floor(seconds) ? "%.0f s" : "%.1f s", seconds);
     else if (seconds < 3600)
         snprintf(out, 32, "%d min %d s", (int)(seconds / 60), (int)fmod(seconds, 60));
     else
         snprintf(out, 32, "%d h %d min", (int)(seconds / 3600), (int)(fmod(seconds, 3600) / 60));
+    return out;
+}
+
+const char *format_time(struct str time, char out[32])
+{
+    enum { TO_THE_MINUTE = sizeof "2026-01-31T12:00" - 1 };
+    out[0] = '\0';
+    if (time.size >= TO_THE_MINUTE)
+        snprintf(out, 32, "%.10s %.5s UTC", time.data, time.data + 11);
     return out;
 }
 

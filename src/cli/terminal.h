@@ -53,8 +53,10 @@ void terminal_append_wrapped(const struct terminal *terminal, struct buffer *out
 const char *format_count(int64_t count, char out[32]);
 /* "12.3 MB" */
 const char *format_size(int64_t bytes, char out[32]);
-/* "850 ms", "12.4 s", "3 min 20 s", "2 h 5 min" */
+/* "850 ms", "12.4 s", "12 s" when it is just that, "3 min 20 s", "2 h 5 min" */
 const char *format_seconds(double seconds, char out[32]);
+/* "2026-01-31 12:00 UTC" of a time as routes answer it: the minute is enough for people. "" of none. */
+const char *format_time(struct str time, char out[32]);
 
 /* ---- asking ---- */
 

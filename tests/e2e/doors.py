@@ -146,6 +146,9 @@ def test_index_and_search():
     marked = {passage[start:end].decode().lower() for start, end in found["hits"][0]["marks"]}
     assert marked and marked <= {"kraken", "whales"}, marked
     assert "degraded" not in found
+    for arguments, field in ((["status"], "last run"), (["status"], "COMPLETED at"), (["source", "list"], "last run"),
+                             (["show", "walrus.txt"], "indexed"), (["show", "walrus.txt"], "modified")):
+        assert re.search(rf"{field} +\d{{4}}-\d\d-\d\d \d\d:\d\d UTC$", run(*arguments)[0], re.M), arguments
     text, _ = run("search", "kraken")
     assert "*kraken*" in text and "sea/kraken.md" in text, text
     assert "relevance=" in run("search", "kraken", "--explain")[0]

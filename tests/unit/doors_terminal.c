@@ -85,8 +85,12 @@ static void numbers_are_readable(void **state)
     assert_string_equal(format_size(91335750, out), "87.1 MB");
     assert_string_equal(format_seconds(0.25, out), "250 ms");
     assert_string_equal(format_seconds(12.34, out), "12.3 s");
+    assert_string_equal(format_seconds(12, out), "12 s");
     assert_string_equal(format_seconds(200, out), "3 min 20 s");
     assert_string_equal(format_seconds(7500, out), "2 h 5 min");
+    assert_string_equal(format_time(STR("2026-01-31T12:05:59.123456Z"), out), "2026-01-31 12:05 UTC");
+    assert_string_equal(format_time(STR("2014-06-25T14:42:00Z"), out), "2014-06-25 14:42 UTC");
+    assert_string_equal(format_time(STR_EMPTY, out), "");
 }
 
 static void commands_are_complete(void **state)
