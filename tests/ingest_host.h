@@ -45,9 +45,10 @@ static inline void test_ingest_committed(struct ingest_host *host)
     instance_committed(test_ingest_of(host)->instance);
 }
 
-static inline ibid_code test_ingest_settled(struct ingest_host *host, int64_t deadline_us, ibid_error *error)
+static inline ibid_code test_ingest_settled(struct ingest_host *host, const struct watch *watch,
+                                            ibid_error *error)
 {
-    return instance_index_settled(test_ingest_of(host)->instance, deadline_us, error);
+    return instance_index_await(test_ingest_of(host)->instance, watch, error);
 }
 
 /* Makes the parts. The test sets `embedder`, changes what it wants in `host` and starts. */

@@ -1,6 +1,5 @@
 #include "ingest/backlog.h"
 
-#include "base/clock.h"
 #include "ingest/embedding.h"
 #include "records/bootstrap.h"
 #include "records/collection.h"
@@ -24,6 +23,12 @@ struct backlog {
 static bool is_stopping(const struct backlog *backlog)
 {
     return pipeline_is_stopping(backlog->pipeline) || atomic_load(&backlog->pipeline->yield);
+}
+
+/* The same for a watch. */
+static bool is_stopped(void *backlog)
+{
+    return is_stopping(backlog);
 }
 
 /* ---- what is missing in a successor ---- */
@@ -153,11 +158,10 @@ static ibid_code carry_over(struct backlog *backlog, ibid_error *err)
  * run. What keeps the index from it is no failure of the run; its follower tries again and says why. */
 static void wait_for_index(struct backlog *backlog)
 {
-    enum { SLICE_US = 200000 }; /* between looks at whether to stop */
     struct ingest_host *host = backlog->pipeline->host;
-    while (!is_stopping(backlog) &&
-           host->settled(host, clock_monotonic_us() + SLICE_US, NULL) == IBID_ETIMEOUT)
-        ;
+    const struct watch watch = {.stopped = is_stopped, .context = backlog};
+    const ibid_code ignored = host->settled(host, &watch, NULL);
+    (void)ignored;
 }
 
 static ibid_code note_complete(struct backlog *backlog, ibid_error *err)

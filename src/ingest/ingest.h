@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/thread.h"
+#include "base/watch.h"
 #include "blob_store/blob_store.h"
 #include "embedder/embedder.h"
 #include "extract/extract.h"
@@ -49,9 +50,9 @@ struct ingest_host {
     const struct token_counter *(*counter)(struct ingest_host *host);
     /* Rows have been committed: the vector stores may follow. */
     void (*committed)(struct ingest_host *host);
-    /* Waits until they have followed everything committed so far. IBID_ETIMEOUT at clock_monotonic_us() ==
-     * deadline_us; else what keeps them from it. */
-    ibid_code (*settled)(struct ingest_host *host, int64_t deadline_us, ibid_error *err);
+    /* Waits until they have followed everything committed before the call. IBID_ECANCELED when the watch
+     * stops it; else what keeps them from it. */
+    ibid_code (*settled)(struct ingest_host *host, const struct watch *watch, ibid_error *err);
 };
 
 struct ingest;

@@ -11,7 +11,10 @@
 #include "instance/settings.h"
 #include "records/row_feed.h"
 
-enum { EMBEDDER_RETRY_S = 5 };
+enum {
+    EMBEDDER_RETRY_S = 5,
+    PART_US = 100000, /* of waiting for the index, between looks at whether to stop */
+};
 
 static struct instance *instance_of(struct ingest_host *host)
 {
@@ -124,12 +127,12 @@ static const struct token_counter *host_counter(struct ingest_host *host)
 
 static void host_committed(struct ingest_host *host)
 {
-    follower_wake(instance_of(host)->follower);
+    instance_committed(instance_of(host));
 }
 
-static ibid_code host_settled(struct ingest_host *host, int64_t deadline_us, ibid_error *err)
+static ibid_code host_settled(struct ingest_host *host, const struct watch *watch, ibid_error *err)
 {
-    return instance_index_settled(instance_of(host), deadline_us, err);
+    return instance_index_await(instance_of(host), watch, err);
 }
 
 static ibid_code open_ingest(struct instance *instance, ibid_error *err)
@@ -250,6 +253,18 @@ ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us,
     return follower_settle(instance->follower, false, deadline_us, err);
 }
 
+/* In parts, so that the watch is asked in between. */
+ibid_code instance_index_await(struct instance *instance, const struct watch *watch, ibid_error *err)
+{
+    const struct follower_ticket ticket = follower_ask(instance->follower, false);
+    ibid_code code = IBID_ETIMEOUT;
+    while (code == IBID_ETIMEOUT) {
+        TRY(watch_step(watch, "index", 0, 0, err));
+        code = follower_wait(instance->follower, ticket, clock_monotonic_us() + PART_US, err);
+    }
+    return code;
+}
+
 ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err)
 {
     return follower_check(instance->follower, collection_id, err);
@@ -258,7 +273,6 @@ ibid_code instance_index_check(struct instance *instance, int64_t collection_id,
 ibid_code instance_compact(struct instance *instance, const _Atomic bool *cancel, int64_t deadline_us,
                            ibid_error *err)
 {
-    enum { PART_US = 100000 };
     const struct follower_ticket ticket = follower_ask(instance->follower, true);
     for (;;) {
         if (cancel && atomic_load(cancel))

@@ -108,6 +108,10 @@ void instance_committed(struct instance *instance);
 /* Waits until the vector store has applied everything that was committed before the call; IBID_ETIMEOUT at
  * clock_monotonic_us() == deadline_us (0: for ever), or the error that keeps it from following. */
 ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us, ibid_error *err) MUST_CHECK;
+/* The same for as long as it takes: asked for once, so that it ends when rounds of the index take long, too.
+ * IBID_ECANCELED when the watch (may be NULL; its stage: "index") stops it. */
+ibid_code instance_index_await(struct instance *instance, const struct watch *watch,
+                               ibid_error *err) MUST_CHECK;
 /* What keeps the vector store from following this collection, which is tried again; IBID_OK when nothing
  * does. */
 ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err) MUST_CHECK;

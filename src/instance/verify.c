@@ -1,7 +1,6 @@
 /* Checks what is stored, member by member. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "ingest/blobs.h"
 #include "instance/follower.h"
@@ -98,19 +97,6 @@ static ibid_code verify_index(struct instance *instance, bool repair, struct fin
     return IBID_OK;
 }
 
-/* Waits until the index has followed, in parts so that the watch is asked in between. */
-static ibid_code settle(struct instance *instance, const struct watch *watch, ibid_error *err)
-{
-    enum { PART_US = 100000 };
-    const struct follower_ticket ticket = follower_ask(instance->follower, false);
-    ibid_code code = IBID_ETIMEOUT;
-    while (code == IBID_ETIMEOUT) {
-        TRY(watch_step(watch, "index", 0, 0, err));
-        code = follower_wait(instance->follower, ticket, clock_monotonic_us() + PART_US, err);
-    }
-    return code;
-}
-
 /* With the index standing still. */
 static ibid_code verify_paused(struct instance *instance, bool repair, struct findings *findings,
                                ibid_error *err)
@@ -125,7 +111,7 @@ static ibid_code verify_all(struct instance *instance, bool repair, struct findi
                             ibid_error *err)
 {
     ibid_error problem = {0};
-    if (settle(instance, findings->watch, &problem) == IBID_ECANCELED)
+    if (instance_index_await(instance, findings->watch, &problem) == IBID_ECANCELED)
         return fail(err, IBID_ECANCELED, "%s", problem.message);
     TRY(verify_file(instance, findings, err));
     if (findings->count)
@@ -135,7 +121,7 @@ static ibid_code verify_all(struct instance *instance, bool repair, struct findi
     follower_resume(instance->follower);
     TRY(code);
     TRY(ingest_check_blobs(instance->ingest, repair, findings->watch, add_blob_finding, findings, err));
-    const ibid_code settled = settle(instance, findings->watch, &problem);
+    const ibid_code settled = instance_index_await(instance, findings->watch, &problem);
     if (settled == IBID_OK || settled == IBID_ECANCELED)
         return IBID_OK;
     if (settled != IBID_ECORRUPT && findings->count == 0) /* nothing is damaged; a full disk, say */

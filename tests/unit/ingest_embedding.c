@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -159,12 +160,56 @@ static void no_text_is_embedded_twice(void **state)
     assert_int_equal(texts_taken, 10);
 }
 
+static _Atomic int waits, looks; /* for the index, and whether to stop that */
+
+/* Takes longer than any round of a follower that gives way. */
+static ibid_code settle_slowly(struct ingest_host *host, const struct watch *watch, ibid_error *error)
+{
+    atomic_fetch_add(&waits, 1);
+    for (int i = 0; i < 50; i++) {
+        atomic_fetch_add(&looks, 1);
+        if (watch_stopped(watch))
+            return fail(error, IBID_ECANCELED, "stopped");
+        usleep(10000);
+    }
+    return test_ingest_settled(host, watch, error);
+}
+
+/* One that asked anew from time to time would come after every round that has begun meanwhile. */
+static void a_changed_embedder_waits_for_the_index_once(void **state)
+{
+    struct bench *bench = *state;
+    struct embedder other = fake;
+    other.info.id = "fake/2@1";
+    other.info.fingerprint = "fake/2@1;f32";
+    bench->base.host.settled = settle_slowly;
+    write_documents(bench, 3, -1);
+    run(bench);
+    assert_int_equal(waits, 0);
+    bench->base.embedder = &other;
+    const struct ingest_status status = run(bench);
+    assert_int_equal(status.backlog_done, 3);
+    assert_int_equal(waits, 1);
+
+    bench->base.embedder = &fake;
+    const struct ingest_request request = {.source_ids = &bench->source_id, .source_count = 1};
+    const int before = looks;
+    int64_t run_id;
+    assert_ok(ingest_start(bench->base.ingest, &request, &run_id, err));
+    while (looks == before)
+        usleep(1000);
+    ingest_cancel(bench->base.ingest);
+    assert_true(ingest_wait(bench->base.ingest, clock_monotonic_us() + 120 * SECOND_US));
+    assert_int_equal(waits, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_outage_is_waited_for, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_refused_text_does_not_hold_up_the_others, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(no_text_is_embedded_twice, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_changed_embedder_waits_for_the_index_once, open_bench, close_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
