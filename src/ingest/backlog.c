@@ -210,10 +210,10 @@ static ibid_code next_rows(struct backlog *backlog, int64_t after, struct task *
 static ibid_code announce(struct backlog *backlog, ibid_error *err)
 {
     AUTO_TRANSACTION *transaction = NULL;
-    struct collection_counts counts;
+    int64_t count;
     TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(collection_count(transaction, backlog->rows_id, &counts, err));
-    progress_backlog(backlog->pipeline->progress, counts.pending_rows);
+    TRY(row_pending_count(transaction, backlog->rows_id, &count, err));
+    progress_backlog(backlog->pipeline->progress, count);
     return IBID_OK;
 }
 

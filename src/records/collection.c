@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "records/collection_internal.h"
+#include "records/row_feed.h"
 #include "records/sql.h"
 
 enum { NAME_LIMIT = 256, CHUNKING_LIMIT = 16 * 1024 };
@@ -133,9 +134,7 @@ ibid_code collection_count(struct transaction *transaction, int64_t id, struct c
     TRY(SQL_INT(transaction, "SELECT count(*) FROM rows WHERE collection_id = ?1", 0, &counts.rows, err, id));
     TRY(SQL_INT(transaction, "SELECT count(*) FROM rows WHERE collection_id = ?1 AND removed = 1", 0,
                 &counts.removed_rows, err, id));
-    TRY(SQL_INT(transaction,
-                "SELECT count(*) FROM rows WHERE collection_id = ?1 AND embedding_id IS NULL AND removed = 0",
-                0, &counts.pending_rows, err, id));
+    TRY(row_pending_count(transaction, id, &counts.pending_rows, err));
     counts.rows -= counts.removed_rows;
     *ret = counts;
     return IBID_OK;

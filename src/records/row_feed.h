@@ -39,6 +39,9 @@ struct pending_row {
 ibid_code row_pending(struct transaction *transaction, int64_t collection_id, int64_t after_row, size_t limit,
                       struct arena *arena, struct pending_row **ret, size_t *ret_count,
                       ibid_error *err) MUST_CHECK;
+/* How many there are: reads these rows alone. */
+ibid_code row_pending_count(struct transaction *transaction, int64_t collection_id, int64_t *ret,
+                            ibid_error *err) MUST_CHECK;
 /* Gives a row its vector. Fine (nothing happens) when the row was removed meanwhile. */
 ibid_code row_set_embedding(struct transaction *transaction, int64_t row_id, int64_t embedding_id,
                             ibid_error *err) MUST_CHECK;

@@ -83,6 +83,15 @@ ibid_code row_pending(struct transaction *transaction, int64_t collection_id, in
     return IBID_OK;
 }
 
+ibid_code row_pending_count(struct transaction *transaction, int64_t collection_id, int64_t *ret,
+                            ibid_error *err)
+{
+    return SQL_INT(
+        transaction,
+        "SELECT count(*) FROM rows WHERE collection_id = ?1 AND embedding_id IS NULL AND removed = 0", 0, ret,
+        err, collection_id);
+}
+
 ibid_code row_set_embedding(struct transaction *transaction, int64_t row_id, int64_t embedding_id,
                             ibid_error *err)
 {
