@@ -15,7 +15,6 @@ enum {
 struct backlog {
     struct pipeline *pipeline;
     const struct recipe *recipe;
-    struct arena arena;
     int64_t rows_id;    /* collection that keeps them; 0: there is none for this embedder */
     int64_t serving_id; /* collection that serves meanwhile; 0: that one */
 };
@@ -35,14 +34,15 @@ static bool is_stopped(void *backlog)
 
 static ibid_code find_rows(struct backlog *backlog, ibid_error *err)
 {
+    AUTO_ARENA arena = ARENA_INIT;
     AUTO_TRANSACTION *transaction = NULL;
     struct collection serving, successor;
     bool found;
     const int64_t id = backlog->recipe->collection_id;
     const char *fingerprint = backlog->recipe->embedder_fingerprint;
     TRY(transaction_begin(backlog->pipeline->host->metadata, TRANSACTION_READ, &transaction, err));
-    TRY(collection_load_serving(transaction, id, &backlog->arena, &serving, err));
-    TRY(collection_load_successor(transaction, id, &backlog->arena, &successor, &found, err));
+    TRY(collection_load_serving(transaction, id, &arena, &serving, err));
+    TRY(collection_load_successor(transaction, id, &arena, &successor, &found, err));
     if (str_is(serving.embedder_fingerprint, fingerprint)) {
         backlog->rows_id = serving.id;
     } else if (found && str_is(successor.embedder_fingerprint, fingerprint)) {
@@ -236,29 +236,21 @@ static ibid_code embed_rows(struct backlog *backlog, ibid_error *err)
     return IBID_OK;
 }
 
-static ibid_code work_off(struct backlog *backlog, ibid_error *err)
-{
-    TRY(find_rows(backlog, err));
-    if (backlog->rows_id == 0)
-        return IBID_OK;
-    if (backlog->serving_id) {
-        TRY(cut_uploads_anew(backlog, err));
-        TRY(carry_over(backlog, err));
-    }
-    TRY(embed_rows(backlog, err));
-    pipeline_drain(backlog->pipeline);
-    TRY(pipeline_failure(backlog->pipeline, err));
-    return backlog->serving_id && !is_stopping(backlog) ? note_complete(backlog, err) : IBID_OK;
-}
-
 ibid_code embed_backlog(struct pipeline *pipeline, const struct recipe *recipe, ibid_error *err)
 {
-    if (!recipe->embedder)
-        return IBID_OK;
     struct backlog backlog = {.pipeline = pipeline, .recipe = recipe};
-    const ibid_code code = work_off(&backlog, err);
-    arena_release(&backlog.arena);
-    return code;
+    if (recipe->embedder)
+        TRY(find_rows(&backlog, err));
+    if (backlog.rows_id == 0)
+        return IBID_OK;
+    if (backlog.serving_id) {
+        TRY(cut_uploads_anew(&backlog, err));
+        TRY(carry_over(&backlog, err));
+    }
+    TRY(embed_rows(&backlog, err));
+    pipeline_drain(pipeline);
+    TRY(pipeline_failure(pipeline, err));
+    return backlog.serving_id && !is_stopping(&backlog) ? note_complete(&backlog, err) : IBID_OK;
 }
 
 ibid_code has_backlog(struct transaction *transaction, int64_t collection_id, bool *ret, ibid_error *err)
