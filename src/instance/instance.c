@@ -254,15 +254,23 @@ ibid_code instance_index_settled(struct instance *instance, int64_t deadline_us,
 }
 
 /* In parts, so that the watch is asked in between. */
+static ibid_code await(struct instance *instance, bool compact, const struct watch *watch,
+                       int64_t deadline_us, ibid_error *err)
+{
+    const struct follower_ticket ticket = follower_ask(instance->follower, compact);
+    for (;;) {
+        TRY(watch_step(watch, "index", 0, 0, err));
+        const int64_t part_us = clock_monotonic_us() + PART_US;
+        const bool last = deadline_us && deadline_us <= part_us;
+        const ibid_code code = follower_wait(instance->follower, ticket, last ? deadline_us : part_us, err);
+        if (code != IBID_ETIMEOUT || last)
+            return code;
+    }
+}
+
 ibid_code instance_index_await(struct instance *instance, const struct watch *watch, ibid_error *err)
 {
-    const struct follower_ticket ticket = follower_ask(instance->follower, false);
-    ibid_code code = IBID_ETIMEOUT;
-    while (code == IBID_ETIMEOUT) {
-        TRY(watch_step(watch, "index", 0, 0, err));
-        code = follower_wait(instance->follower, ticket, clock_monotonic_us() + PART_US, err);
-    }
-    return code;
+    return await(instance, false, watch, 0, err);
 }
 
 ibid_code instance_index_check(struct instance *instance, int64_t collection_id, ibid_error *err)
@@ -270,17 +278,14 @@ ibid_code instance_index_check(struct instance *instance, int64_t collection_id,
     return follower_check(instance->follower, collection_id, err);
 }
 
+static bool is_raised(void *flag)
+{
+    return atomic_load((const _Atomic bool *)flag);
+}
+
 ibid_code instance_compact(struct instance *instance, const _Atomic bool *cancel, int64_t deadline_us,
                            ibid_error *err)
 {
-    const struct follower_ticket ticket = follower_ask(instance->follower, true);
-    for (;;) {
-        if (cancel && atomic_load(cancel))
-            return fail(err, IBID_ECANCELED, "stopped");
-        const int64_t part_us = clock_monotonic_us() + PART_US;
-        const bool last = deadline_us && deadline_us <= part_us;
-        const ibid_code code = follower_wait(instance->follower, ticket, last ? deadline_us : part_us, err);
-        if (code != IBID_ETIMEOUT || last)
-            return code;
-    }
+    const struct watch watch = {.stopped = is_raised, .context = (void *)(uintptr_t)cancel};
+    return await(instance, true, cancel ? &watch : NULL, deadline_us, err);
 }
